@@ -209,8 +209,8 @@ def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any]
     console = common.console()
     console.print(f"The guarantee holds {wording.condition(problem)}")
     if objective is not None:
-        console.print(f"expected cost: {wording.counted(objective)}.")
-        console.print(rests_not_on(wording.assumed_of(objective)))
+        console.print(f"expected cost: {objective.counted}.")
+        console.print(rests_not_on(objective.assumed))
 
 
 def _plus_minus(interval: Interval) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.errors import InputError
-from darrm.show.wording import held_in
 from darrm.storage.atomic import check_place
 from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
 
@@ -93,7 +92,7 @@ def kept(out: Path | None, design: Design) -> None:
 
 def say_held(out: Path, design: Design) -> None:
     """Say which figures of the user's the file of a design holds, in all digits."""
-    held = held_in(design)
+    held = design.objective.held
     if held:
         click.echo(
             f"{out} holds {held} exactly. Publish it only if they come from elsewhere than these votes or records.",

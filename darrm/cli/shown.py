@@ -40,11 +40,11 @@ def show(design: Design, *, from_file: bool = False) -> None:
         gap = "not known to be the least possible"
     elif from_file:
         gap += ", as the file says"
-    figures = f"expected cost {design.expected_cost:.8g} ({wording.counted(design.objective)}), "
+    figures = f"expected cost {design.expected_cost:.8g} ({design.objective.counted}), "
     if of_gamma:
         figures = f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; "
     console.print(figures + gap)
-    console.print(rests_not_on(wording.assumed_of(design.objective)))
+    console.print(rests_not_on(design.objective.assumed))
     bare = sum(kind.voters for kind in problem.affected if math.isinf(kind.epsilon))
     if bare > 1:
         console.print(

@@ -35,6 +35,17 @@ class Objective:
     """
 
     kind: ClassVar[str]
+    assumed: ClassVar[str] = "the objective"  # what an expected cost takes from the user
+
+    @property
+    def held(self) -> str:
+        """What the file of a design holds of it that somebody may have measured; "" if nothing."""
+        return "the costs of its objective"
+
+    @property
+    def counted(self) -> str:
+        """What an expected cost counts, in words that follow "the expected cost is"."""
+        return f"the sum over {self}, each times the probability of its answer"
 
     def costs(self, problem: ByGroups) -> Array:
         """C(n, o): the cost of answer o at the counts n times their probability.

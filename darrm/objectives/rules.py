@@ -71,6 +71,12 @@ class Rule(OfVoters):
             said["at_least(k)"] = [2]
         return said
 
+    @property
+    def counted(self) -> str:
+        if self.none is None:
+            return f"how often the answer is not that of the rule {self}"
+        return f"how often the answer is another class than that of the rule {self}, and the costs of none"
+
     def _spelled(self, classes: int) -> Rule:
         name = self.name
         if name == "majority" and classes > 2:

@@ -56,6 +56,10 @@ class Truth(OfVoters):
         cost = np.array(self.cost if self.cost is not None else [[0.0]])
         return self.none is None and bool(np.array_equal(cost, 1 - np.eye(len(cost))))
 
+    @property
+    def counted(self) -> str:
+        return "how often the answer is wrong" if self.plain else "what an answer costs on average, by the costs given"
+
     def _spelled(self, classes: int) -> Truth:
         cost = self.cost or tuple(tuple(float(r != y) for y in range(classes)) for r in range(classes))
         if self.none is not None:

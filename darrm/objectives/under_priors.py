@@ -14,6 +14,7 @@ from darrm._validation import choice, refusal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives.objective import Objective, check_size, checked_counts
+from darrm.priors.chances import independent
 from darrm.priors.prior import OBJECTIVES, Prior, weights
 from darrm.problem.counts import Counts
 from darrm.problem.groups import ByGroups
@@ -36,6 +37,18 @@ class Paper(Objective):
     prior: Prior
     name: str
     kind: ClassVar[str] = "paper"
+    assumed: ClassVar[str] = "the prior"
+
+    @property
+    def held(self) -> str:
+        return "" if self.prior == independent() else "the figures of its prior"
+
+    @property
+    def counted(self) -> str:
+        what = "how often the label is not the majority of the votes cast"
+        if self.name == "tv":
+            what = "how far the chances of the label are from those of the plain majority (total variation)"
+        return f"{what}, under {self.prior}, votes and their mirror images as likely"
 
     def costs(self, problem: ByGroups) -> Array:
         if problem.n_classes > 2 or problem.none:

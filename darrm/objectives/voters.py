@@ -47,6 +47,11 @@ class OfVoters(Objective):
     prior: tuple[float, ...] | None  # even
     none: float | None  # what the further answer "none" costs at all counts
     kind: ClassVar[str]
+    assumed: ClassVar[str] = "the accuracy"
+
+    @property
+    def held(self) -> str:
+        return "the accuracy, prior and costs"
 
     @abstractmethod
     def said(self) -> dict[str, list[int]]:

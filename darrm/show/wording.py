@@ -13,8 +13,6 @@ from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
-    from darrm.design.design import Design
-    from darrm.objectives import Objective
     from darrm.problem.decision import DecisionProblem
     from darrm.problem.groups import ByGroups
     from darrm.problem.majority import MajorityProblem
@@ -175,40 +173,6 @@ def cost(total: Total, problem: ByGroups) -> str:
         f"{together}The coins of the labels bring this below what the voters themselves cost; any number of labels "
         f"costs at most {at_least(alone)}. {NOT_ADDED}"
     )
-
-
-def counted(objective: Objective) -> str:
-    """What an expected cost counts."""
-    from darrm.objectives import Paper, Rule, Truth
-
-    if isinstance(objective, Paper):
-        return f"{objective.name} under {objective.prior}, votes and their mirror images as likely"
-    if isinstance(objective, Rule) and objective.none is not None:
-        return f"how often the answer is another class than that of the rule {objective}, and the costs of none"
-    if isinstance(objective, Rule):
-        return f"how often the answer is not that of the rule {objective}"
-    if not isinstance(objective, Truth):
-        return f"by {objective}"
-    return "how often the answer is wrong" if objective.plain else "with the costs given"
-
-
-def assumed_of(objective: Objective) -> str:
-    """What an expected cost takes from the user."""
-    from darrm.objectives import OfVoters, Paper
-
-    if isinstance(objective, Paper):
-        return "the prior"
-    return "the accuracy" if isinstance(objective, OfVoters) else "the objective"
-
-
-def held_in(design: Design) -> str:
-    """What somebody may have measured that the file of a design holds; nothing if it is the paper's prior."""
-    from darrm import priors
-    from darrm.objectives import OfVoters, Paper
-
-    if isinstance(design.objective, Paper):
-        return "" if design.prior == priors.independent() else "the figures of its prior"
-    return "the accuracy, prior and costs" if isinstance(design.objective, OfVoters) else "the costs of its objective"
 
 
 def number_of(text: object) -> Any:

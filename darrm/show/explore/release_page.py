@@ -131,7 +131,7 @@ def design(state: Choices, choice: Choice, found: Design) -> Markup:
 
 def _figures(found: Design) -> Markup:
     problem, certificate = found.problem, found.certificate
-    rows = [("expected cost", wording.counted(found.objective), f"{found.expected_cost:.6g}")]
+    rows = [("expected cost", found.objective.counted, f"{found.expected_cost:.6g}")]
     if found.encoding.name == "gamma":
         rows = [
             ("error", "total variation", f"{found.error:.6g}"),

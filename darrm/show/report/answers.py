@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from darrm.design.design import Design
-from darrm.objectives import Costs, OfVoters, Paper, Truth
+from darrm.objectives import OfVoters, Paper, Truth
 from darrm.planning.comparison import beside
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
 from darrm.show.report import sections
@@ -113,27 +113,8 @@ def cost(design: Design) -> dict[str, object]:
     return {
         "measure": "expected cost",
         "cost": expected,
-        "meaning": f"The expected cost is {expected}: {_meaning(design)}.",
+        "meaning": f"The expected cost is {expected}: {design.objective.counted}.",
     }
-
-
-def _meaning(design: Design) -> str:
-    objective = design.objective
-    if isinstance(objective, Paper):
-        if objective.name == "disagreement":
-            return "the probability that the label is not the majority of the votes cast"
-        return "how far the chances of the label are from those of the plain majority (total variation)"
-    if isinstance(objective, Truth):
-        if objective.plain:
-            return "the probability of a wrong label"
-        return "what a label costs on average, over the truth, the votes and the coins of the release"
-    if isinstance(objective, Costs):
-        return "the sum of the costs in its table, each times the probability of its label"
-    if isinstance(objective, OfVoters) and objective.none is not None:
-        return (
-            f"the probability that the label is a class other than that of the rule ({objective}), and what none costs"
-        )
-    return f"the probability that the label differs from the rule ({objective})"
 
 
 def optimal(design: Design, gap: str | None) -> str:

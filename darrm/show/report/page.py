@@ -40,7 +40,7 @@ def render(
         **own.decision(design),
         **figures.cost(design),
         "optimal": figures.optimal(design, shown(design.gap, 2, up=True) if math.isfinite(design.gap) else None),
-        "rests_not_on": rests_not_on(wording.assumed_of(design.objective)),
+        "rests_not_on": rests_not_on(design.objective.assumed),
         "comparison": _comparison(design, figures) if full else left_out(f"The comparison with {figures.OTHERS}"),
         "absent_table": _absent_table(design),
         **sections.one_label(design, full),

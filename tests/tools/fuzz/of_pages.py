@@ -105,7 +105,7 @@ def run_page(case: Case) -> str:
         raise Finding(f"status {answer.status_code} for another host")
     if answer.status_code in (301, 302, 308):
         place = urlsplit(answer.headers["Location"])
-        if place.netloc not in ("", "127.0.0.1:8000") or "\n" in answer.headers["Location"]:
+        if place.netloc not in ("", case["headers"]["Host"]) or "\n" in answer.headers["Location"]:
             raise Finding(f"leads away: {answer.headers['Location']!r}")
         return "led on"
     if answer.status_code not in (200, 400, 403, 404, 405):
