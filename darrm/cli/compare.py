@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, totals
+from darrm.cli.problem import goal_option, of_one_kind
 from darrm.errors import InputError
 from darrm.problem.limits import rests_not_on
 from darrm.show import plan_words, wording
@@ -28,7 +29,7 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 @totals.voter_options
 @click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1. {common.NOT_RESTING}")
 @common.randomized_option
-@common.objective_option
+@goal_option
 @common.number("--queries", "How many labels: what they cost, or what one total buys for them.")
 @common.number("--total-delta", "For all of them together.")
 @common.voters_option
@@ -175,7 +176,6 @@ def command(
 
 def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any], as_json: bool) -> None:
     """One release of groups of voters."""
-    from darrm.cli.problem import of_one_kind
     from darrm.planning.comparison import compare
 
     for name, value in others.items():

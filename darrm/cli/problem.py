@@ -8,13 +8,18 @@ import click
 from click.core import ParameterSource
 
 from darrm.cli import common
-from darrm.show.typed import GROUP, take_decision
+from darrm.show.typed import GOALS, GROUP, goals, take_decision
 
 columns_option = click.option(
     "--columns",
     metavar="NAME,...",
     help="With --group: what the voters are called in votes files, group after group, in place of names in each "
     "--group. Then darrm release takes their columns by name, in any order.",
+)
+goal_option = click.option(
+    "--objective",
+    shell_complete=common.known("tv", "disagreement", *GOALS),
+    help=f"What to minimise: tv or disagreement [by the prior]. With --group and --accuracy: {goals()} [truth].",
 )
 decision_options = common.options(
     click.option(

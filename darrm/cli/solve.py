@@ -10,7 +10,7 @@ import click
 
 from darrm.cli import common, outputs
 from darrm.cli.long_run import beside, ending_at_once, progress
-from darrm.cli.problem import decision_options, take_asked
+from darrm.cli.problem import decision_options, goal_option, take_asked
 from darrm.cli.shown import show, worst_case
 from darrm.cli.suggestions import options_given, suggest, suggest_budget, suggest_release
 from darrm.errors import InputError
@@ -38,12 +38,7 @@ _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affe
     f"{common.NOT_RESTING}",
 )
 @common.randomized_option
-@click.option(
-    "--objective",
-    shell_complete=common.known("tv", "disagreement", "truth", "plurality", "majority"),
-    help="What to minimise: tv or disagreement [by the prior]. With --group: truth, plurality, at-least:K or "
-    "weights:W1,W2,... [truth].",
-)
+@goal_option
 @common.choice(
     "--shape",
     "free: least error. ordered: the answer that costs less is never the less likely. monotone: never less noise for a "

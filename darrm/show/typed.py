@@ -7,13 +7,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from darrm._validation import real
 from darrm.errors import InputError
 from darrm.show.wording import number_of
 
 if TYPE_CHECKING:
+    from darrm.objectives import Objective
     from darrm.priors import Prior
     from darrm.problem.groups import VoterGroup
 
@@ -58,12 +59,54 @@ def _table_of(entry: str) -> list[list[float]]:
     return table
 
 
+class Goal(NamedTuple):
+    """What may be said to be small of groups of voters."""
+
+    form: str  # as a text has it
+    made: Callable[..., Objective]  # of what follows the colon, accuracies and prior, and what the answer none costs
+
+
+def _truth(rest: str, voters: tuple[Any, Any], none: Any, cost: Any = None) -> Objective:
+    from darrm.objectives import truth
+
+    return truth(*voters, cost, none)
+
+
+def _rule(which: Callable[[str], Any]) -> Callable[..., Objective]:
+    def made(rest: str, voters: tuple[Any, Any], none: Any) -> Objective:
+        from darrm.objectives import rule
+
+        return rule(which(rest), *voters, none=none)
+
+    return made
+
+
+def _at_least(rest: str) -> Any:
+    from darrm.objectives import at_least
+
+    return at_least(number_of(rest))
+
+
+GOALS = {
+    "truth": Goal("truth", _truth),
+    "plurality": Goal("plurality", _rule(lambda rest: "plurality")),
+    "majority": Goal("majority", _rule(lambda rest: "majority")),
+    "at-least": Goal("at-least:K", _rule(_at_least)),
+    "weights": Goal("weights:W1,W2,...", _rule(lambda rest: numbers("--objective weights", rest))),
+}
+
+
+def goals() -> str:
+    """How each goal is typed."""
+    *forms, last = (goal.form for goal in GOALS.values())
+    return f"{', '.join(forms)} or {last}"
+
+
 def take_decision(values: Mapping[str, Any], prior: str | None, read_prior: Callable[[str], Prior]) -> dict[str, Any]:
     """The problem of groups, and its objective or where votes come from, as `darrm.solve` takes them.
 
     ``values`` are numbers or texts by the names of the options; ``read_prior`` reads where votes come from.
     """
-    from darrm import objectives
     from darrm.problem.decision import DecisionProblem
 
     groups = named(take_groups(values["group"], "4:1.0"), values["columns"])
@@ -91,21 +134,12 @@ def take_decision(values: Mapping[str, Any], prior: str | None, read_prior: Call
         accuracies(accuracy, len(groups)),
         None if prior is None else numbers("--prior", prior),
     )
-    if which == "truth":
-        rows = None if costs is None else cost_rows(costs, problem.n_classes)
-        return {"problem": problem, "objective": objectives.truth(*voters, rows, none)}
-    kind, _, rest = which.partition(":")
-    rule: Any = which
-    if kind == "at-least":
-        rule = objectives.at_least(number_of(rest))
-    elif kind == "weights":
-        rule = numbers("--objective weights", rest)
-    elif which not in ("majority", "plurality"):
-        raise InputError(
-            "--objective must be truth, plurality, majority, at-least:K or weights:W1,W2,... for groups of voters. Got "
-            f"{which!r}."
-        )
-    return {"problem": problem, "objective": objectives.rule(rule, *voters, none=none)}
+    kind, colon, rest = which.partition(":")
+    goal = GOALS.get(kind)
+    if goal is None or (":" in goal.form) != bool(colon):
+        raise InputError(f"--objective must be {goals()} for groups of voters. Got {which!r}.")
+    rows = {} if costs is None else {"cost": cost_rows(costs, problem.n_classes)}
+    return {"problem": problem, "objective": goal.made(rest, voters, none, **rows)}
 
 
 def _epsilon(values: Mapping[str, Any], groups: Sequence[VoterGroup]) -> Any:

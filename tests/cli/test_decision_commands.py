@@ -445,7 +445,10 @@ def test_a_table_of_costs_is_no_rule(tmp_path: Path, capsys: pytest.CaptureFixtu
     design = darrm.DecisionDesign(problem, [0.4, 0.6], darrm.objectives.costs([[0.0, 0.7], [0.3, 0.0]]))
     design.save(tmp_path / "costs.json")
     assert main(["verify", str(tmp_path / "costs.json")]) == 0
-    assert "expected cost 0.4 (the sum over a table of costs, each times the probability of its answer), not known" in " ".join(capsys.readouterr().out.split())
+    assert (
+        "expected cost 0.4 (the sum over a table of costs, each times the probability of its answer), not known"
+        in " ".join(capsys.readouterr().out.split())
+    )
 
 
 def test_absent_voters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

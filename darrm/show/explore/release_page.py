@@ -40,6 +40,7 @@ from darrm.show.explore.release_choices import (
 from darrm.show.inline import picture, table_of, verified
 from darrm.show.markup import Markup, grid, join, paragraph
 from darrm.show.plots_classes import caption
+from darrm.show.typed import goals
 
 _NATS = {"min": -3, "max": 1, "step": 0.01, "data_scale": "log"}
 _LOOKS = {
@@ -57,7 +58,7 @@ _LOOKS = {
         "base accuracy",
         slider={"min": 0.5, "max": 1, "step": 0.01},
     ),
-    "objective": Look("truth, plurality, at-least:K or weights:W1,W2,..."),
+    "objective": Look(f"{goals()}."),
     "truths": Look(f"P0,P1,...: the chance of each truth. {wording.NOT_RESTING}", "prior", placeholder="even"),
     "cost": Look("C00,C01,C10,C11: Cry is what answer r costs if y is true.", placeholder="1 if wrong"),
     "classes": Look("How many, or their names."),
