@@ -1,3 +1,4 @@
+from darrm.objectives.against import dissent as dissent
 from darrm.objectives.cost_tables import Costs as Costs
 from darrm.objectives.cost_tables import costs as costs
 from darrm.objectives.objective import Objective as Objective

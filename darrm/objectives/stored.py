@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from darrm.errors import InputError
+from darrm.objectives.against import dissent
 from darrm.objectives.cost_tables import costs
 from darrm.objectives.nested import tuples
 from darrm.objectives.objective import Objective
@@ -39,6 +40,7 @@ def _rule(confusion: Any, prior: Any, none: Any = None, **others: Any) -> Object
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "truth": _truth,
     "rule": _rule,
+    "dissent": lambda confusion, prior, none=None: dissent(confusion, prior, none=none),
     "costs": lambda table: costs(np.array(table, dtype=np.float64)),
     "paper": lambda prior, name: paper(prior_from_dict(prior), name),
 }

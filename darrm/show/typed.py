@@ -81,6 +81,12 @@ def _rule(which: Callable[[str], Any]) -> Callable[..., Objective]:
     return made
 
 
+def _dissent(rest: str, voters: tuple[Any, Any], none: Any) -> Objective:
+    from darrm.objectives import dissent
+
+    return dissent(*voters, none=none)
+
+
 def _at_least(rest: str) -> Any:
     from darrm.objectives import at_least
 
@@ -91,6 +97,7 @@ GOALS = {
     "truth": Goal("truth", _truth),
     "plurality": Goal("plurality", _rule(lambda rest: "plurality")),
     "majority": Goal("majority", _rule(lambda rest: "majority")),
+    "dissent": Goal("dissent", _dissent),
     "at-least": Goal("at-least:K", _rule(_at_least)),
     "weights": Goal("weights:W1,W2,...", _rule(lambda rest: numbers("--objective weights", rest))),
 }

@@ -11,6 +11,7 @@ from darrm.objectives.stored import OBJECTIVES
 EXAMPLES = {
     "truth": objectives.truth([0.8, 0.7], prior=[0.9, 0.1]),
     "rule": objectives.rule("majority", [0.8]),
+    "dissent": objectives.dissent([0.8], [0.3, 0.7]),
     "costs": objectives.costs([[0.0, 0.5], [0.25, 0.0]]),
     "paper": objectives.paper(priors.common(2.0, 3.0), "disagreement"),
 }
@@ -39,5 +40,5 @@ def test_what_is_missing_or_too_much_is_refused(kind: str) -> None:
         {**said, "kind": f"{kind}s"},
         {name: value for name, value in said.items() if name != "kind"},
     ):
-        with pytest.raises(InputError, match=r"objective must have a kind \(truth, rule, costs, paper\)"):
+        with pytest.raises(InputError, match=r"objective must have a kind \(truth, rule, dissent, costs, paper\)"):
             objectives.from_dict(wrong)
