@@ -27,7 +27,7 @@ from darrm.errors import ImpossiblePriorWarning, OutputError
 
 _NAMES = (
     *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
-    *("export", "audit", "demo", "completion"),
+    *("constraints", "export", "audit", "demo", "completion"),
 )
 
 _UNTIL_INTERRUPTED = ("explore",)  # and never done

@@ -630,7 +630,7 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
         ({"--max-affected": "4"}, "max_affected must be a whole number in [1, 3]"),
         ({"--delta": "1"}, "delta must be in [0, 1)"),
-        ({"--objective": "tv"}, "--objective must be truth, plurality, majority, at-least:K or weights"),
+        ({"--objective": "tv"}, "--objective must be truth, plurality, majority, dissent, at-least:K or weights"),
         ({"--objective": "at-least:x"}, "k must be a whole number"),
         ({"--objective": "weights:1,2"}, "one weight for each of 1 groups"),
         ({"--prior": ".5,.6"}, "prior must be probabilities that sum to 1"),

@@ -46,6 +46,7 @@ WELL = {
     "ledger show": ["ledger", "show", "ledger.json"],
     "report": ["report", "gamma.json", "--short", "--out", "new.html"],
     "export": ["export", "gamma.json", "--out", "new.csv"],
+    "constraints": ["constraints", "--K", "3", "--m", "1", "--epsilon", "0.1"],
     "audit": ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:2,2", "--n", "20", "--out", "new.csv"],
     "demo": ["demo"],
 }
@@ -274,6 +275,7 @@ WORK = {
     "ledger show": "darrm.accounting.ledger.Ledger.status",
     "report": "darrm.show.report.write",
     "export": "darrm.storage.frames.write",
+    "constraints": "darrm.constraints.rows.blocks",
     "audit": "darrm.labels.audit",
     "demo": "darrm.planning.planner.plan",
     "verify": "darrm.design.design.load",

@@ -52,6 +52,8 @@ COMMANDS = [
     "table --K 3,5 --m 1 --epsilon .5 --out made.csv",
     "audit --mechanism rr --mechanism llp --epsilon 1 --bag-size 2,4 --eta beta:2,3 --n 50 --seed 1",
     "audit --design gamma.json --eta beta:2,3 --n 50 --seed 1",
+    "constraints --K 3 --m 1 --epsilon 1",
+    "constraints --K 3 --count",
     "verify missing.json",
 ]
 SLOW = ["demo", *(f"report {name}.json --short --out page.html" for name in FILES)]

@@ -1,0 +1,70 @@
+"""darrm constraints"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import Any
+
+import click
+
+from darrm.cli import common
+from darrm.errors import InputError
+
+_MOST = 10_000_000  # lines
+
+
+@click.command("constraints", short_help="List the corner points behind the linear program, or count them.")
+@common.K_option
+@common.number("--voter-delta", "Delta of one voter [0]: above 0 there are 8 corners, else 4.", "--Delta", default=0.0)
+@common.max_affected_option
+@common.number("--m", "With --epsilon: the coefficients of gamma too, for an allowance of m epsilon.")
+@common.number("--epsilon", "With --m: privacy of one voter, in nats.")
+@common.number("--delta", "With --m: delta of the release [1 - (1 - Delta)^max(m, 1)].")
+@click.option("--count", is_flag=True, help="Say how many there are, and list none.")
+@common.json_option
+def command(m: Any, epsilon: Any, count: bool, as_json: bool, **values: Any) -> None:
+    """The privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
+
+    There are O(K^7) of them, O(K^3) if no voter has a delta. A line says how many voters are at each corner. With --m
+    and --epsilon it has the coefficients of gamma(l) too, l > K/2: their sum with gamma must be at most 1.
+    """
+    import numpy as np
+
+    from darrm.constraints.multisets import multisets
+    from darrm.constraints.rows import Block, blocks, n_constraints
+    from darrm.problem.corners import NAMES
+    from darrm.problem.majority import MajorityProblem
+
+    if (m is None) != (epsilon is None):
+        raise InputError("--m and --epsilon go together. Pass both for coefficients, or none for multisets alone.")
+    if m is None and values["delta"] is not None:
+        raise InputError("--delta is for coefficients. Pass --m and --epsilon too, or leave it out.")
+    problem = MajorityProblem(m=1 if m is None else m, epsilon=1.0 if epsilon is None else epsilon, **values)
+    K, every = problem.K, n_constraints(problem)
+    corners = NAMES if problem.groups[0].delta > 0 else NAMES[:4]
+    if count:
+        if as_json:
+            common.print_json({"K": K, "corners": corners, "multisets": every})
+        else:
+            reached = "" if problem.max_affected == K else f", {problem.max_affected} of them moving at most"
+            click.echo(f"{every} multisets of {K} of the {len(corners)} corners {' '.join(corners)}{reached}")
+        return
+    if every > _MOST:
+        raise InputError(f"There are {every:,} multisets; at most {_MOST:,} are listed. Pass --count, or fewer voters.")
+    listed = blocks(problem)
+    if m is None:
+        every_multiset = multisets(K, len(corners), problem.max_affected)
+        listed = (Block(np.empty((len(counts), 0)), counts) for counts in every_multiset)
+    lines = (
+        [*counts, *row]
+        for block in listed
+        for counts, row in zip(block.counts.tolist(), block.rows.tolist(), strict=True)
+    )
+    half = [f"gamma({l})" for l in range(K // 2 + 1, K + 1)] * (m is not None)
+    if as_json:
+        common.print_json({"K": K, "columns": [*corners, *half], "rows": list(lines)})
+        return
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([*corners, *half])
+    writer.writerows(lines)

@@ -1,0 +1,90 @@
+"""darrm constraints: the paper's list, as a user sees it."""
+
+import csv
+import json
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.cli import main
+from darrm.problem.corners import NAMES
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["constraints", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("Delta", "corners"), [("0", 4), ("1e-5", 8)])
+def test_every_multiset_is_listed_once(capsys: pytest.CaptureFixture[str], Delta: str, corners: int) -> None:
+    head, *rows = csv.reader(printed(capsys, "--K", "4", "--Delta", Delta).splitlines())
+    assert tuple(head) == NAMES[:corners]
+    expected = {
+        tuple(chosen.count(corner) for corner in range(corners))
+        for chosen in combinations_with_replacement(range(corners), 4)
+    }
+    assert {tuple(map(int, row)) for row in rows} == expected
+    assert len(rows) == len(expected) == comb(4 + corners - 1, 4)
+    assert printed(capsys, "--K", "4", "--Delta", Delta, "--count").startswith(f"{len(rows)} multisets of 4 of the ")
+
+
+def test_fewer_may_move(capsys: pytest.CaptureFixture[str]) -> None:
+    _, *rows = csv.reader(printed(capsys, "--K", "5", "--max-affected", "2").splitlines())
+    assert all(int(hi_lo) + int(lo_hi) <= 2 for _, _, hi_lo, lo_hi in rows)
+    found = json.loads(printed(capsys, "--K", "5", "--max-affected", "2", "--count", "--json"))
+    assert found == {"K": 5, "corners": list(NAMES[:4]), "multisets": len(rows)}
+
+
+@pytest.mark.parametrize("Delta", ["0", "1e-3"])
+def test_coefficients_are_those_of_the_constraint_by_its_definition(
+    capsys: pytest.CaptureFixture[str], Delta: str
+) -> None:
+    """By the distributions of the votes of each corner, convolved; and a gamma keeps all of them if it verifies."""
+    K, m, epsilon = 4, 1.5, 0.4
+    problem = darrm.MajorityProblem(K, m, epsilon, float(Delta))
+    arguments = ["--K", str(K), "--m", str(m), "--epsilon", str(epsilon), "--Delta", Delta, "--json"]
+    found = json.loads(printed(capsys, *arguments))
+    names = found["columns"][: -(K - K // 2)]
+    assert found["columns"][len(names) :] == ["gamma(3)", "gamma(4)"]
+    hi, D = (np.exp(epsilon) + float(Delta)) / (np.exp(epsilon) + 1), float(Delta)
+    at = {"0": 0.0, "1": 1.0, "hi": hi, "lo": 1 - hi, "D": D, "1-D": 1 - D}
+    factor = np.exp(problem.release_epsilon)
+    for row in found["rows"]:
+        sides = [np.ones(1), np.ones(1)]
+        for name, count in zip(names, row, strict=False):
+            for side, p in enumerate(at[part] for part in name.strip("()").split(",")):
+                for _ in range(count):
+                    sides[side] = np.convolve(sides[side], [1 - p, p])
+        lead = [(side - side[::-1])[K // 2 + 1 :] for side in sides]
+        expected = (lead[0] - factor * lead[1]) / (factor - 1 + 2 * problem.delta)
+        assert row[len(names) :] == pytest.approx(expected, abs=1e-12)
+    rows = np.array(found["rows"])[:, len(names) :]
+    gamma = darrm.solve(problem).gamma
+    assert (rows @ gamma[K // 2 + 1 :]).max() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--K", "0"], "K must be a whole number of at least 1"),
+        (["--K", "101", "--Delta", "1e-5"], "There are 27,883,218,168 multisets; at most 10,000,000 are listed"),
+        (["--K", "3", "--m", "1"], "--m and --epsilon go together"),
+        (["--K", "3", "--delta", "0.1"], "--delta is for coefficients"),
+        (["--K", "3", "--max-affected", "4"], "max_affected must be a whole number in [1, K]"),
+        (["--K", "3", "--Delta", "1"], "Delta must be in [0, 1)"),
+        (["--K", "3", "--m", "4", "--epsilon", "1"], "m must be in (0, K]"),
+    ],
+)
+def test_what_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert main(["constraints", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+
+
+def test_large_lists_are_counted_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "--K", "3001", "--Delta", "0.1", "--count").startswith(f"{comb(3008, 7)} multisets")
