@@ -20,12 +20,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pages import DOCS, bullets, put, save, table
 
 import darrm
-from darrm.accounting import compose, gdp, general, optimal
+from darrm.accounting import compose, gdp, general, optimal, privacy_profile
 from darrm.accounting.fresh import envelope, of_region, one_pair
-from darrm.accounting.planning import under_profile
 from darrm.accounting.profile import region
 from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, name_lines, new_figure, tidy
 
@@ -85,6 +85,16 @@ def findings(rows: list[dict[str, Any]]) -> list[str]:
         "deltas of the rows they would cost less.",
         f"The coins of these labels lower the total of fixed voters with t = {K} in {helped} of {len(rows)} rows.",
     ]
+
+
+def under_profile(model: darrm.Design, points: int = 24) -> darrm.Design:
+    """The noise function of least error whose profile is nowhere, at ``points`` epsilons, above that of ``model``."""
+    problem = model.problem
+    epsilons = [*np.linspace(0, 1.2 * problem.release_epsilon, points), math.inf]
+    end = problem.max_affected * problem.groups[0].epsilon + 14  # where `solve` reads an infinite epsilon
+    deltas = np.minimum.accumulate(privacy_profile(model.gamma, problem, [*epsilons[:-1], end]))  # but for rounding
+    profile = [(e, float(d) * (1 + 1e-9)) for e, d in zip(epsilons, deltas, strict=True) if e or d]
+    return darrm.solve(problem, prior=model.prior, profile=profile)
 
 
 def designs(queries: int = 100, delta: float = 0.0297) -> list[dict[str, Any]]:

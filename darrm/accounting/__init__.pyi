@@ -7,7 +7,6 @@ from darrm.accounting.pate import gnmax_rdp as gnmax_rdp
 from darrm.accounting.pate import gnmax_sigma as gnmax_sigma
 from darrm.accounting.pate import gnmax_sigma_analytic as gnmax_sigma_analytic
 from darrm.accounting.pate import rdp_epsilon as rdp_epsilon
-from darrm.accounting.planning import plan as plan
 from darrm.accounting.profile import privacy_profile as privacy_profile
 from darrm.accounting.profile import profile_bounds as profile_bounds
 from darrm.accounting.rows import OutcomeRows as OutcomeRows
@@ -16,3 +15,4 @@ from darrm.accounting.theorems import Privacy as Privacy
 from darrm.accounting.theorems import general as general
 from darrm.accounting.theorems import optimal as optimal
 from darrm.accounting.theorems import simple as simple
+from darrm.planning.majority import plan as plan

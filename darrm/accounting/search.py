@@ -150,29 +150,6 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim
     return 0.0
 
 
-class Search(NamedTuple, Generic[Release]):
-    """Releases of one parameter: how they are made, where to begin, and its ends; see `spend`."""
-
-    make: Callable[[float], Release]
-    guess: float
-    least: float
-    most: float
-
-
-def least_of(families: list[Search[Release]], budget: Budget, cost: Callable[[Release], float]) -> Release | None:
-    """The release of least ``cost`` among the best of each family."""
-    best: Release | None = None
-
-    def hopeless(release: Release) -> bool:
-        return best is not None and cost(release) >= cost(best)
-
-    for make, guess, least, most in families:
-        spent = spend(make, budget, guess, least=least, most=most, hopeless=hopeless)
-        if spent is not None and not hopeless(spent.release):
-            best = spent.release
-    return best
-
-
 def pays(design: Design, budget: Budget) -> bool:
     """Whether a ledger, whose grid is another, pays for all labels of the budget too."""
     within = fixed_within if budget.voters == "fixed" else labels_within

@@ -7,7 +7,6 @@ import math
 from darrm import objectives
 from darrm._validation import check_positive, real
 from darrm.accounting.noisy_max import sigma_of_any_votes
-from darrm.accounting.planning import plan
 from darrm.accounting.search import Budget
 from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
@@ -18,6 +17,7 @@ from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least
 from darrm.planning.designs import design_within
+from darrm.planning.majority import plan
 from darrm.planning.setting import Setting
 from darrm.problem.groups import VoterGroup
 from darrm.problem.majority import MajorityProblem

@@ -79,7 +79,7 @@ def setting_of(
     elif not isinstance(objective, Objective):
         raise refusal("objective", "an object of darrm.objectives", objective)
     objective.of(named).symmetric(named)  # refuses what does not fit
-    return Setting(groups, reached, adjacency, named.classes, objective, base, ordered)
+    return Setting(groups, reached, adjacency, named.classes, objective, base, "ordered" if ordered else "free")
 
 
 def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list[Any]:

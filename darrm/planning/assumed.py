@@ -34,7 +34,7 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."
-    goal, beside = "objective given", ""
+    goal, beside = "prior" if setting.of_gamma else "objective given", ""
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy"
         beside = "" if setting.base is None else ", on votes by randomized response"
@@ -47,9 +47,15 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
         "Given the data, voters vote independently of each other.",
         *([_all_vote(setting)] if open_to_all else []),
         _again(setting, budget, spent),
-        f"Figures of wrong labels rest on the {goal}{beside}, and on voters that err independently of each other.",
+        *_figures_rest(setting, f"{goal}{beside}"),
         rests_not_on(f"the {goal}"),
     )
+
+
+def _figures_rest(setting: Setting, goal: str) -> list[str]:
+    if isinstance(setting.objective, objectives.Paper):
+        return [f"Figures rest on the prior {setting.objective.prior}."]
+    return [f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other."]
 
 
 def _all_vote(setting: Setting) -> str:

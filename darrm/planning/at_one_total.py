@@ -53,7 +53,7 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
     rows = [replace(compared.row("planned", "", planned.table, budget.cost(planned)), design=planned)]
     if planned.reversals:
         try:
-            ordered = design_within(replace(setting, ordered=True), budget)
+            ordered = design_within(replace(setting, shape="ordered"), budget)
             row = compared.row("planned, ordered", "", ordered.table, budget.cost(ordered))
             rows.append(replace(row, design=ordered))
         except BudgetError:
@@ -112,7 +112,7 @@ class _Compared:
         labels: list[OneLabel] = []
 
         def label(parameter: float) -> OneLabel:
-            labels.append(self._label(self.setting, family.table(parameter)))
+            labels.append(self._label(self.setting, self.setting.table(family.table(parameter))))
             parameters[id(labels[-1])] = parameter
             return labels[-1]
 

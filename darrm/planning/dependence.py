@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,8 @@ class Dependence:
 def dependence(setting: Setting, table: Array) -> Dependence | None:
     """That of labels by this table; None if it is not known how votes fall."""
     problem = setting.problem(1.0, 0.5)
+    if setting.of_gamma:  # a label is the majority of its votes by so much more than a coin
+        return Dependence(max(0.0, 1 - 2 * setting.disagreement(table)), "", 0.5, "", math.nan)
     if not isinstance(setting.objective, OfVoters):
         return None
     prior, names = np.array(setting.objective.of(problem).prior), problem.answers

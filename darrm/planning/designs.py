@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
@@ -37,7 +38,7 @@ _ORDER = 1.1  # times the order at which Renyi DP is least: of a few that were t
 _MOST_DIVERGENCE = 10.0  # nats
 _MOST_VOTES = 400  # up to names of classes, beyond which an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # of costs, relatively: more than there is
-_RESERVES = (0.0, 2e-3, 1e-2)  # of the total epsilon, where one grid pays for less than another
+_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # of the total epsilon, where one grid pays for less than another
 
 
 def design_within(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
@@ -91,22 +92,22 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
 
 def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -> Design:
     """`design_within`, with the time looked at in all loops."""
-    if setting.private and (setting.problem().epsilon <= budget.epsilon or budget.queries > 1):
+    if setting.private and (setting.problem().release_epsilon <= budget.epsilon or budget.queries > 1):
         plain = without_noise(setting)
         if budget.cost(plain) <= budget.epsilon:
-            return tight(plain)
+            return tight(setting, plain)
     if budget.queries == 1:
         if budget.until < math.inf:
             _Search(setting, budget, found).noisy_counts()  # told to ``found``, if the time ends before the optimum
         problem = setting.problem(budget.epsilon, budget.delta)
-        return tight(solve(problem, objective=setting.objective, ordered=setting.ordered))
+        return tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
     for reserve in _RESERVES:
         search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
         search.noisy_counts()  # so that there is a design if the time ends: optima can take hours
         for votes, total in _sides(setting, search.budget) if _small(setting) else []:
             search.optima(votes, total)
         if search.best is not None:
-            design = tight(search.best)
+            design = tight(setting, search.best)
             if pays(design, budget):
                 return design
     raise BudgetError(
@@ -117,12 +118,11 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
 
 def without_noise(setting: Setting) -> Design:
     """The best rule, for what the votes cost: they pay for any rule, so no table is better but for rounding."""
-    problem = setting.problem(delta=setting.problem(1.0, 0.5).least_delta)
+    problem = setting.problem(delta=None)
     rule = setting.best_rule()
     table = repair(rule, problem)
-    most = float(setting.objective.of(problem).costs_without_votes(problem).max())
-    gap = max(0.0, setting.cost(table) - setting.cost(rule)) + _ROUNDING * most
-    return Design(problem, table, setting.objective, gap=gap, ordered=setting.ordered)
+    gap = max(0.0, setting.cost(table) - setting.cost(rule)) + _ROUNDING * setting.most_cost()
+    return Design(problem, table, setting.objective, setting.shape, gap=gap)
 
 
 class _Search:
@@ -136,7 +136,7 @@ class _Search:
     def optima(self, votes: Setting, total: tuple[float, float]) -> None:
         """The optima for ``votes``, whose labels may cost ``total`` by themselves."""
         each = total[0] / self.budget.queries
-        most = self.setting.problem().epsilon if self.setting.private else math.inf
+        most = self.setting.problem().release_epsilon if self.setting.private else math.inf
 
         def pure(epsilon: float) -> Design:
             return self._made(votes, min(epsilon, most), [])
@@ -167,7 +167,8 @@ class _Search:
         order = 1 + _ORDER * math.sqrt(-2 * math.log(total[1])) / mu
         setting = self.setting
         try:
-            program = RenyiProgram(votes.problem(1.0, 0.5), setting.objective, order, ordered=setting.ordered)
+            several = cast(DecisionProblem, votes.problem(1.0, 0.5))
+            program = RenyiProgram(several, setting.objective, order, ordered=setting.shape == "ordered")
         except InputError:  # too large to optimise
             return
 
@@ -196,17 +197,20 @@ class _Search:
                 continue
             family = baseline.family(setting.model, setting.objective)
 
-            def label(parameter: float, family: Family = family) -> OneLabel:
-                return setting.label(family.table(parameter))
+            def table(parameter: float, family: Family = family) -> Array:
+                return setting.table(family.table(parameter))
+
+            def label(parameter: float, table: Callable[[float], Array] = table) -> OneLabel:
+                return setting.label(table(parameter))
 
             low, high = min(1e-4, family.most / 2), family.most
             best = self._least()
-            if setting.cost(family.table(high)) >= best:
+            if setting.cost(table(high)) >= best:
                 continue
             while best < math.inf and high > low * (1 + 1e-5):
                 check_time()
                 middle = math.sqrt(low * high)
-                low, high = (middle, high) if setting.cost(family.table(middle)) > best else (low, middle)
+                low, high = (middle, high) if setting.cost(table(middle)) > best else (low, middle)
             start, least = (high, high) if best < math.inf else (min(family.guess, high), 0.0)
             if best < math.inf and budget.cost(label(high)) > budget.epsilon:
                 continue
@@ -218,14 +222,14 @@ class _Search:
         """The optimum for ``votes`` as a design for the voters there are."""
         setting = self.setting
         problem = votes.problem(epsilon, self._failing)
-        design = solve(problem, objective=setting.objective, ordered=setting.ordered, profile=profile)
+        design = solve(problem, objective=setting.objective, shape=setting.shape, profile=profile)
         if votes is setting:
             return design
         problem = setting.problem(epsilon, self._failing)
         for kept in (design.profile, ()):
             # Of voters that fail the certificate can be an upper bound, above that of voters who are not private.
             with suppress(CertificateError):
-                return Design(problem, design.table, setting.objective, profile=kept, ordered=setting.ordered)
+                return Design(problem, design.table, setting.objective, profile=kept, shape=setting.shape)
         raise InputError(f"No label of these voters is certified at epsilon = {epsilon:g}.")
 
     def _raise(self, make: Callable[[float], Design], guess: float, least: float, most: float) -> float:
@@ -250,7 +254,7 @@ class _Search:
         with suppress(CertificateError, InputError):
             epsilon = verify(table, setting.problem(1.0, self._failing)).tight_epsilon
             problem = setting.problem(epsilon * (1 + 1e-9), self._failing)
-            self._take(Spent(Design(problem, table, setting.objective, ordered=setting.ordered), math.nan))
+            self._take(Spent(Design(problem, table, setting.objective, shape=setting.shape), math.nan))
 
     def _take_first(self, spent: Spent[OneLabel]) -> None:
         """Take what is within the budget where nothing is, so that there is a design soon."""
@@ -278,15 +282,12 @@ def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float,
     return [(setting.silent(), (allowed.epsilon, allowed.delta)), (setting, (allowed.epsilon, allowed.delta))]
 
 
-def tight(design: Design) -> Design:
+def tight(setting: Setting, design: Design) -> Design:
     """The same table with the epsilon that one label really costs, if that is less than it was held to."""
-    problem = design.problem
     epsilon = design.certificate.tight_epsilon * (1 + 1e-12)  # more than rounding, but for tiny ones
-    if not 0 < epsilon < problem.epsilon:
+    if not 0 < epsilon < design.problem.release_epsilon:
         return design
-    tighter = DecisionProblem(
-        problem.groups, epsilon, problem.delta, problem.classes, problem.max_affected, problem.adjacency
-    )
+    tighter = setting.problem(epsilon, design.problem.delta)
     with suppress(CertificateError):
         return Design(
             tighter, design.table, design.objective, design.shape, None, design.gap, design.profile, design.fewer

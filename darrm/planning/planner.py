@@ -10,7 +10,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from darrm import objectives
 from darrm._validation import (
     check_count,
     check_total_delta,
@@ -19,7 +18,6 @@ from darrm._validation import (
     real,
 )
 from darrm.accounting.noisy_max import sigma_of_any_votes
-from darrm.accounting.planning import plan as plan_majority
 from darrm.accounting.releases import AnyRelease
 from darrm.accounting.search import Budget, pays
 from darrm.baselines.entries import Comparison
@@ -33,12 +31,13 @@ from darrm.planning.answers import Plan, Step
 from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import at_one_total
-from darrm.planning.dependence import Dependence, dependence
+from darrm.planning.dependence import dependence
 from darrm.planning.designs import design_within
+from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
 from darrm.priors import Prior
 from darrm.problem.groups import VoterGroup
-from darrm.problem.limits import rests_not_on
+from darrm.problem.majority import MajorityProblem
 
 
 @dataclass(frozen=True)
@@ -117,9 +116,9 @@ def plan(
         guarantee does not rest on it, if it comes from elsewhere than these votes or records.
     prior, cost : optional
         Of the truth and of wrong answers: `darrm.objectives.truth`. Or a prior of votes (`darrm.priors`, or its text)
-        alone, for K voters of one epsilon. Then nothing is known of the truth, and nothing is compared. The noise
-        function agrees with the majority of the votes as often as it can (`darrm.accounting.plan`). These, the
-        objective, and the budget too must come from elsewhere than these votes or records.
+        alone, for K voters of one epsilon. Then nothing is known of the truth. The design is a noise function that
+        agrees with the majority of the votes as often as it can; mechanisms are compared by how often they do. These,
+        the objective, and the budget too must come from elsewhere than these votes or records.
     objective : Objective, optional
         Any other goal of `darrm.objectives`.
     at_most : float, optional
@@ -188,10 +187,14 @@ def plan(
                 "A prior of votes makes a design whose voters are all alike and have no names. Leave the names out, "
                 "and choose columns when you release (darrm release --columns)."
             )
-        return _by_prior(given[0], max_affected, adjacency, prior, budget)
-    setting = setting_of(
-        given, max_affected, base_accuracy, accuracy, prior, cost, objective, ordered, classes, adjacency, kind
-    )
+        [votes] = given
+        reached = reached_of(max_affected, votes.max_affected)
+        voting = MajorityProblem(votes.count, 1, votes.epsilon, votes.delta, max_affected=reached, adjacency=adjacency)
+        setting = under_prior(voting, prior)
+    else:
+        setting = setting_of(
+            given, max_affected, base_accuracy, accuracy, prior, cost, objective, ordered, classes, adjacency, kind
+        )
     if free:
         end = end_of(setting, free, budget, at_most, collector_epsilon)
         steps = [(each, setting.with_epsilon(each, free)) for each in (*series(end), end)]
@@ -202,48 +205,6 @@ def plan(
     else:
         steps = [(math.nan, setting)]
     return _Planner(budget, steps, compare, report).answer(bool(free), total_epsilon)
-
-
-def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: Prior | str, budget: Budget) -> Plan:
-    """A plan whose votes come from a prior: the noise function that agrees most with their majority."""
-    reached = reached_of(max_affected, voters.max_affected)
-    design = plan_majority(
-        K=voters.count,
-        epsilon=voters.epsilon,
-        Delta=voters.delta,
-        queries=budget.queries,
-        total_epsilon=budget.epsilon,
-        total_delta=budget.delta,
-        voters=budget.voters,
-        max_affected=reached,
-        adjacency=adjacency,
-        prior=prior,
-    )
-    some = Setting((voters,), reached, adjacency, 2, objectives.truth([0.5]))
-    spent = _spent(budget, some, design)
-    return Plan(
-        design,
-        budget.queries,
-        budget.epsilon,
-        budget.delta,
-        budget.voters,
-        spent,
-        math.nan,
-        design.disagreement,
-        math.nan,
-        math.nan,
-        some.votes_total(budget.queries, budget.delta, budget.voters),
-        voters.epsilon,
-        (),
-        None,
-        (
-            *assumptions(some, budget, spent)[:-2],
-            f"Figures rest on the prior {design.prior}.",
-            rests_not_on("the prior"),
-        ),
-        True,
-        Dependence(max(0.0, 1 - 2 * design.disagreement), "", 0.5, "", math.nan),
-    )
 
 
 def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:

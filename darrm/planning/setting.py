@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 from darrm import objectives
@@ -15,11 +16,16 @@ from darrm.accounting.voters import among, epsilon_of
 from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
-from darrm.objectives import Objective, OfVoters
-from darrm.problem.decision import DecisionProblem
+from darrm.objectives import Objective, OfVoters, Paper
+from darrm.priors.prior import OBJECTIVES, errors
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem, DecisionProblem
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import losses
+from darrm.problem.majority import MajorityProblem
 from darrm.problem.model import VoterModel
+
+_NOT_PRIVATE = 30.0  # nats
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,9 @@ class Setting:
     objective : Objective
     base : tuple of float, or None
         How often a voter of each group is right before it randomizes its answer, if that is how votes are made.
-    ordered : bool
+    shape : {"free", "ordered", "monotone"}
+    of_gamma : bool
+        Whether labels are the majority of one group by a noise function; the objective is then one of the paper.
     """
 
     groups: tuple[VoterGroup, ...]
@@ -44,13 +52,33 @@ class Setting:
     classes: int | tuple[str, ...]
     objective: Objective
     base: tuple[float, ...] | None = None
-    ordered: bool = False
+    shape: str = "free"
+    of_gamma: bool = False
 
-    def problem(self, epsilon: float | None = None, delta: float = 0.0) -> DecisionProblem:
-        """The problem of one label; ``epsilon`` is what the votes cost if it is not given."""
+    def problem(self, epsilon: float | None = None, delta: float | None = 0.0) -> AnyProblem:
+        """The problem of one label; an epsilon that is not given, and a delta of None, are what the votes cost."""
+        if self.of_gamma:
+            return self._majority_problem(math.inf if epsilon is None else epsilon, delta)
         some = DecisionProblem(self.groups, 1.0, 0.5, self.classes, self.max_affected, self.adjacency)
         epsilon = min(rounded_up(losses(some.affected)), MAX_EPSILON) if epsilon is None else epsilon
+        delta = some.least_delta if delta is None else delta
         return DecisionProblem(self.groups, epsilon, delta, self.classes, self.max_affected, self.adjacency)
+
+    def _majority_problem(self, epsilon: float, delta: float | None) -> MajorityProblem:
+        [votes] = self.groups
+        most = Fraction(votes.epsilon) * votes.count
+        asked = (
+            {"m": float(votes.count)} if Fraction(min(epsilon, MAX_EPSILON)) >= most else {"release_epsilon": epsilon}
+        )
+        return MajorityProblem(
+            votes.count,
+            epsilon=votes.epsilon,
+            Delta=votes.delta,
+            delta=delta,
+            max_affected=self.max_affected,
+            adjacency=self.adjacency,
+            **asked,
+        )
 
     @property
     def model(self) -> VoterModel:
@@ -69,8 +97,22 @@ class Setting:
 
     def silent(self) -> Setting:
         """The same voters without any privacy of their own."""
-        groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected, group.names) for group in self.groups)
+        # A majority's votes have an epsilon: one that tells their record but for e^-30.
+        groups = tuple(
+            VoterGroup(
+                group.count,
+                max(_NOT_PRIVATE, group.epsilon) if self.of_gamma else math.inf,
+                0.0,
+                group.max_affected,
+                group.names,
+            )
+            for group in self.groups
+        )
         return replace(self, groups=groups)
+
+    def table(self, answers: Array) -> Array:
+        """A table of the probabilities of answers as a design of these voters has it."""
+        return encodings.of_answers(answers, self.problem(1.0, 0.5))
 
     def label(self, table: Array) -> OneLabel:
         """A label with the probabilities of a table, for the accountant."""
@@ -78,11 +120,11 @@ class Setting:
 
     def best_rule(self) -> Array:
         """The table of an answer that costs least at all counts, without noise; one at random where several do."""
-        return best_rule(self.problem(1.0, 0.5), self.objective)
+        return self.majority() if self.of_gamma else best_rule(self.problem(1.0, 0.5), self.objective)
 
     def majority(self) -> Array:
         """The table of the class of most votes, without noise; one at random where several have as many."""
-        return most_voted(self.problem(1.0, 0.5))
+        return self.table(most_voted(self.problem(1.0, 0.5)))
 
     def wrong(self, table: Array) -> float:
         """The probability that a label is not the truth; NaN if nothing is known of how often voters are right."""
@@ -90,11 +132,22 @@ class Setting:
 
     def disagreement(self, table: Array) -> float:
         """The probability that a label is not a class of most votes."""
+        if isinstance(self.objective, Paper) and self.of_gamma:
+            return errors(self.objective.prior, table)[1]
         return self._cost(table, "plurality")
 
     def cost(self, table: Array) -> float:
         """The expected cost under the objective."""
+        if isinstance(self.objective, Paper) and self.of_gamma:
+            return errors(self.objective.prior, table)[OBJECTIVES.index(self.objective.name)]
         return cost_of(table, self.problem(1.0, 0.5), self.objective)
+
+    def most_cost(self) -> float:
+        """What an answer costs at most that looks at no votes."""
+        if self.of_gamma:
+            return 1.0
+        problem = self.problem(1.0, 0.5)
+        return float(self.objective.of(problem).costs_without_votes(problem).max())
 
     def _cost(self, table: Array, of: str) -> float:
         if not isinstance(self.objective, OfVoters):

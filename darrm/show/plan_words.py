@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _NEAR_COINS = 0.8  # of the wrong labels of fair coins, or of classes at random
 _NEAR_PRICE = 2.0
 _MOST, _ALL = 0.75, 0.995  # of labels that are one answer
+_MEANT = {
+    "wrong": "wrong: how often a label is not the truth.",
+    "not the majority": "not the majority: how often a label is not that of its votes, under the prior.",
+}
 CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 
@@ -170,7 +174,7 @@ def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
     if comparison.held == "one release":
         figures = (name.replace("_", " ") for name in _figures(comparison))
         return ("mechanism", *figures, "tight epsilon", "verified")
-    return ("mechanism", "wrong", *(["cost"] if _costs_differ(comparison) else []), "all labels", "votes")
+    return ("mechanism", *_of_labels(comparison), "all labels", "votes")
 
 
 def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -185,12 +189,11 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             )
             for row in comparison
         ]
-    costs = _costs_differ(comparison)
+    figures = _of_labels(comparison).values()
     return [
         (
             row.called,
-            _figure(row.wrong),
-            *([f"{row.expected_cost:.4f}"] if costs else []),
+            *(_figure(getattr(row, name)) for name in figures),
             at_least(row.total) if row.within else f"{at_least(row.total)} (over)",
             at_least(row.collector),
         )
@@ -205,8 +208,12 @@ def _figures(comparison: Comparison) -> tuple[str, ...]:
     return ("expected_cost",) if math.isnan(comparison[0].wrong) else ("expected_cost", "wrong")
 
 
-def _costs_differ(comparison: Comparison) -> bool:
-    return any(not math.isclose(row.wrong, row.expected_cost, rel_tol=1e-9) for row in comparison)
+def _of_labels(comparison: Comparison) -> dict[str, str]:
+    """What is known of labels at one total: the column, and the attribute of an entry."""
+    if math.isnan(comparison[0].wrong) and not math.isnan(comparison[0].disagreement):
+        return {"not the majority": "disagreement"}  # where only a prior of votes is known
+    differ = any(not math.isclose(row.wrong, row.expected_cost, rel_tol=1e-9) for row in comparison)
+    return {"wrong": "wrong", **({"cost": "expected_cost"} if differ else {})}
 
 
 def _figure(share: float) -> str:
@@ -231,8 +238,8 @@ def columns_meant(comparison: Comparison) -> str:
             "is not proved to keep the guarantee: it is there for scale."
         )
     return (
-        "wrong: how often a label is not the truth. all labels: epsilon of all labels together, proved. votes: epsilon "
-        f"for whoever sees all votes. Both at delta {exactly(comparison.total_delta)}."
+        f"{_MEANT[next(iter(_of_labels(comparison)))]} all labels: epsilon of all labels together, proved. votes: "
+        f"epsilon for whoever sees all votes. Both at delta {exactly(comparison.total_delta)}."
     )
 
 

@@ -363,9 +363,22 @@ def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> Non
         assert mean["fixed, t = 1"] > mean[script.fresh_column(1, q, script.CAPPED)]
         assert mean[script.fresh_column(1, q, script.LESS)] < mean[script.fresh_column(1, q, script.CAPPED)] - 0.02
     assert mean[script.fresh_column(1, 20, script.CAPPED)] <= mean[script.fresh_column(1, 20, script.ANY)]
-    # With next to no noise in the answers, and the same total of the labels, DaRRM and GNMax are the same.
+    # With next to no noise in the answers, and the same total of the labels, DaRRM and GNMax are nearly the same: it is
+    # planned for the paper's prior, under which it is the better one, and these votes fall otherwise.
     gnmax = mean[script.gnmax_column(methods.GAUGES[2], 20)]
-    assert mean[script.fresh_column(1, 20, script.ANY)] == pytest.approx(gnmax, abs=0.005)
+    assert mean[script.fresh_column(1, 20, script.ANY)] == pytest.approx(gnmax, abs=0.01)
+    of_prior = darrm.plan(
+        K=5,
+        epsilon=8.0,
+        prior="uniform",
+        queries=20,
+        total_epsilon=8,
+        total_delta=methods.DELTA,
+        voters="fresh",
+        max_affected=1,
+    ).comparison
+    assert of_prior is not None
+    assert of_prior[0].disagreement < of_prior["Gaussian noisy max"].disagreement
     assert mean[script.fresh_column(3, 20, script.CAPPED)] > mean[script.fresh_column(3, 20, script.LESS)]
     assert mean[script.fresh_column(3, 20, script.CAPPED)] < mean[script.fresh_column(1, 20, script.CAPPED)]
     (row,) = script.budget_rows("cancer", found)

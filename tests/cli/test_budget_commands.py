@@ -184,7 +184,11 @@ def test_plan_by_a_prior_of_votes(tmp_path: Path, capsys: pytest.CaptureFixture[
     got = run_json(capsys, "plan", *options, "--out", str(out))
     assert 1.45 < got["spent"] <= 1.5
     assert darrm.load(out).gamma.tolist() == got["design"]["gamma"]
-    assert got["comparison"] == []
+    planned, *others = got["comparison"]
+    assert planned["disagreement"] == got["disagreement"]
+    assert len(others) >= 6
+    assert others[-1]["name"] == "plain majority of fixed voters"
+    assert all(other["disagreement"] > planned["disagreement"] for other in others[:-1] if other["within"])
     assert got["wrong"] is None or got["wrong"] != got["wrong"]
 
 

@@ -30,6 +30,7 @@ PRIORS = {
     "uniform": lambda K: priors.independent(),
     "independent": lambda K: priors.independent(0.6, 0.95),
     "common": lambda K: priors.common(2.5, 1 / 3),
+    "correlated": lambda K: priors.correlated(2 / 3, 1 / 11),
     "votes": lambda K: priors.votes([l * 0.1 for l in range(K + 1)]),
     "fixed": lambda K: priors.fixed([1 / (i + 2) for i in range(K)]),
     "confusion": lambda K: priors.confusion([[[0.7, 0.3], [1 / (i + 3), 1 - 1 / (i + 3)]] for i in range(K)]),

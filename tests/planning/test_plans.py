@@ -501,6 +501,33 @@ def test_a_plan_by_a_prior_is_that_of_the_accountant() -> None:
     assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= plan.spent <= 2.0
 
 
+@pytest.mark.parametrize(
+    ("K", "epsilon", "Delta", "reached", "queries", "total", "before"),
+    [
+        (5, 0.5, 0.0, 3, 20, 8.0, 0.179352),
+        *thorough((5, 8.0, 0.0, 1, 20, 8.0, 0.276592), (11, 0.5, 1e-5, 11, 10, 4.0, 0.267818)),
+    ],
+)
+def test_a_plan_by_a_prior_is_better_than_all_else(
+    K: int, epsilon: float, Delta: float, reached: int, queries: int, total: float, before: float
+) -> None:
+    """One search for priors and truths: better than all mechanisms, and by percents than what priors had before."""
+    delta = 1e-3 if Delta else 1e-5
+    budget: dict[str, Any] = {"queries": queries, "total_epsilon": total, "total_delta": delta, "voters": "fresh"}
+    plan = darrm.plan(K=K, epsilon=epsilon, Delta=Delta, max_affected=reached, prior="uniform", **budget)
+    assert plan.disagreement < 0.98 * before
+    assert compose(plan.design, queries, delta=delta, voters="fresh").upper <= total
+    assert plan.comparison is not None
+    planned, *others = plan.comparison
+    assert planned.disagreement == plan.disagreement == plan.design.disagreement
+    assert len(others) >= 6
+    for other in others:
+        of_others = other.name == "plain majority of fixed voters"
+        assert other.disagreement > plan.disagreement or not other.within or of_others
+        assert math.isnan(other.wrong)
+    assert darrm.accounting.plan(K=K, epsilon=epsilon, Delta=Delta, max_affected=reached, **budget) == plan.design
+
+
 def test_voters_that_fail_can_be_said_in_three_ways() -> None:
     asked = SMALL | {"compare": False, "base_accuracy": None, "accuracy": 0.8}
     one = darrm.plan(**asked | {"Delta": 1e-7})

@@ -1,0 +1,106 @@
+"""The noise function of a majority for many labels, of which only a prior of votes is known."""
+
+from __future__ import annotations
+
+from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, choice
+from darrm.accounting.search import Budget
+from darrm.design.design import SHAPES, Design
+from darrm.errors import InputError
+from darrm.objectives import paper
+from darrm.planning.designs import design_within
+from darrm.planning.setting import Setting
+from darrm.priors import Prior, parse, weights
+from darrm.problem.majority import MajorityProblem
+
+
+def plan(
+    *,
+    K: int,
+    epsilon: float,
+    queries: int,
+    total_epsilon: float,
+    total_delta: float,
+    voters: str | None = None,
+    Delta: float = 0.0,
+    max_affected: int | None = None,
+    adjacency: str = "replace-one",
+    prior: Prior | str = "uniform",
+    shape: str | None = None,
+    objective: str | None = None,
+) -> Design:
+    """The noise function of least disagreement of which ``queries`` labels stay within a budget.
+
+    Parameters
+    ----------
+    K, epsilon, Delta, max_affected, adjacency
+        The voters; see `darrm.MajorityProblem`.
+    queries : int
+    total_epsilon : float > 0, nats
+    total_delta : float in [0, 1)
+    voters : {"fresh", "fixed"}
+        No default; see `darrm.accounting.compose`. If the budget pays for fixed voters themselves, their plain
+        majority is returned: then noise at the labels gains nothing. If it does not, a noise function is planned whose
+        coins hide the rest.
+    prior, objective
+        As in `darrm.solve`, but the objective is "disagreement" if not given. They must come from elsewhere than these
+        votes or records.
+    shape : {"free", "monotone"}, optional
+        "free" if not given; see `darrm.solve`.
+
+    Returns
+    -------
+    Design
+        `darrm.accounting.compose` of it, at ``total_delta``, is at most ``total_epsilon``: proved, never overshot.
+
+    Raises
+    ------
+    InputError
+    BudgetError
+        If no noise function is within the budget.
+
+    Notes
+    -----
+    The search of `darrm.plan`, whose families are listed at `darrm.planning.designs.design_within`: one label is one
+    solve. m of the design is what it realises.
+
+    Examples
+    --------
+    Five labels of three voters; one label in five is not the majority of its votes:
+
+    >>> import darrm
+    >>> budget = {"queries": 5, "total_epsilon": 2.0, "total_delta": 1e-5, "voters": "fresh"}
+    >>> design = darrm.accounting.plan(K=3, epsilon=0.5, **budget)
+    >>> round(design.disagreement, 2)
+    0.21
+    >>> darrm.accounting.compose(design, 5, delta=1e-5, voters="fresh").upper <= 2.0
+    True
+    """
+    kind = check_voters(voters)
+    queries = check_count("queries", queries)
+    total_delta = check_total_delta(total_delta, "total_delta")
+    total_epsilon = check_total_epsilon(total_epsilon)
+    if total_epsilon == 0:
+        raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
+    if shape is not None:
+        choice("shape", shape, SHAPES)
+    voting = MajorityProblem(K, 1, epsilon, Delta, max_affected=max_affected, adjacency=adjacency)
+    setting = under_prior(voting, prior, objective, shape)
+    return design_within(setting, Budget(queries, total_epsilon, total_delta, kind))
+
+
+def under_prior(
+    voting: MajorityProblem, prior: Prior | str, objective: str | None = None, shape: str | None = None
+) -> Setting:
+    """The setting of a plan for the majority of these voters, whose votes come from a prior."""
+    taken = parse(prior) if isinstance(prior, str) else prior
+    goal = paper(taken, "disagreement" if objective is None else objective)
+    weights(taken, voting.K, goal.name)  # refuses what does not fit
+    return Setting(
+        voting.groups,
+        voting.max_affected,
+        voting.adjacency,
+        2,
+        goal,
+        shape="free" if shape is None else shape,
+        of_gamma=True,
+    )
