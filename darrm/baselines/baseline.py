@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.engines import search
 from darrm.certificate.scaling import repair
 from darrm.design.rules import of_all_votes
 from darrm.numerics.arrays import Array
@@ -181,6 +182,12 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
         table, certificate = certified(made, problem)
         return certificate.tight_epsilon, table if certificate.holds else None, table is not made
 
+    def refuted(parameter: float) -> bool:
+        """Whether a case that is quickly found breaks the guarantee by more than rounding does."""
+        held_to = guarantee(problem)
+        found = search(encodings.of_answers(family.table(parameter), problem), held_to).glimpse(held_to.epsilon)
+        return found.bound > held_to.delta * (1 + _ROUNDING) + _ROUNDING
+
     # Ends of the log of the parameter, each with the log of its epsilon over the one that is aimed at.
     low, high, most = (-math.inf, -_FAR), (math.inf, _FAR), math.log(family.most)
     found: tuple[float, Array] | None = None
@@ -190,6 +197,8 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
         check_time()
         if steps:
             at = steps.pop()
+            if refuted(math.exp(at)):
+                continue
         epsilon, table, mended = held(min(math.exp(at), family.most))
         over = math.log(min(max(epsilon / aim, math.exp(-_FAR)), math.exp(_FAR)))
         if table is not None:

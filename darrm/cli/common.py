@@ -136,7 +136,7 @@ def majority_options(
             "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from half of K on."
             + " With --group: where all votes have one epsilon." * (not required),
         ),
-        number("--release-epsilon", release_epsilon, *others),
+        click.option("--release-epsilon", *others, "release_epsilon", type=Number(), help=release_epsilon),
         _privacy_options(required),
         number(
             "--delta",
@@ -213,7 +213,7 @@ def take_problem(values: dict[str, Any]) -> MajorityProblem:
     """The problem from the options, which are taken out of ``values``."""
     from darrm.problem.majority import MajorityProblem
 
-    names = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
+    names = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
     return MajorityProblem(**{name: values.pop(name) for name in names})
 
 

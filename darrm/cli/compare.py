@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, totals
-from darrm.cli.problem import goal_option, of_one_kind
+from darrm.cli.problem import cost_option, goal_option, none_option, take_asked
 from darrm.errors import InputError
 from darrm.problem.limits import rests_not_on
 from darrm.show import plan_words, wording
-from darrm.show.typed import take_decision
 
 if TYPE_CHECKING:
-    from darrm.measures.error import Interval
+    from rich.table import Table
 
+    from darrm.baselines.entries import Comparison, Entry
+    from darrm.measures.error import Interval
+    from darrm.priors import Prior
+    from darrm.problem.decision import AnyProblem
+    from darrm.problem.majority import MajorityProblem
+
+_MANY = "Pass --queries, --total-epsilon and --total-delta too, or leave it out."
 _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 columns
 
 
@@ -30,6 +36,8 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 @click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1. {common.NOT_RESTING}")
 @common.randomized_option
 @goal_option
+@cost_option
+@none_option
 @common.number("--queries", "How many labels: what they cost, or what one total buys for them.")
 @common.number("--total-delta", "For all of them together.")
 @common.voters_option
@@ -55,88 +63,96 @@ def command(
     With --queries, --total-epsilon, --total-delta and --voters: every mechanism calibrated to one total budget of all
     labels, as darrm plan does it.
     """
-    release_epsilon = values.pop("release_epsilon")
-    if release_epsilon is not None and values["total_epsilon"] is not None:
+    if values["release_epsilon"] is not None and values["total_epsilon"] is not None:
         raise InputError("--release-epsilon is for one label, --total-epsilon for all together. Pass one of them.")
     if queries is not None and values["total_epsilon"] is not None:
+        values.pop("release_epsilon")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, plot, as_json)
         return
-    strange = [
-        name for name, value in {"base-accuracy": values.pop("base_accuracy"), "voters": voters}.items() if value
-    ]
-    if strange:
-        raise InputError(
-            f"--{strange[0]} is for one total budget of many labels. Pass --queries, --total-epsilon and --total-delta "
-            "too, or leave it out."
-        )
-    if release_epsilon is not None:
-        values["total_epsilon"] = release_epsilon
-    if values["group"]:
-        others = {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}
-        _of_groups({**values, "objective": objective}, prior, others, as_json)
-        return
-    of_groups = [name for name in ("group", "accuracy", "classes") if values.pop(name)]
-    if of_groups:
-        raise InputError(f"--{of_groups[0]} goes with --group, or with one total budget of many labels. Leave it out.")
-    missing = [f"--{name}" for name in ("K", "epsilon") if values[name] is None]
-    if missing:
-        raise click.UsageError(f"Missing option '{missing[0]}' (or --group, --release-epsilon and --accuracy).")
-    prior = "uniform" if prior is None else prior
+    total_epsilon, base = values.pop("total_epsilon"), values.pop("base_accuracy")
+    if total_epsilon is not None:
+        if values["group"]:
+            raise InputError(f"--total-epsilon is for many labels. {_MANY}")
+        values["release_epsilon"] = total_epsilon
+    for name, value in {"base-accuracy": base, "voters": voters}.items():
+        if value:
+            raise InputError(f"--{name} is for one total budget of many labels. {_MANY}")
+    asked = take_asked({**values, "columns": None, "objective": objective}, prior)
+    for name, value in {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}.items():
+        if value is not None and values["group"]:
+            raise InputError(f"--{name} is for voters that are all alike, or for one total budget. Leave it out.")
     import numpy as np
 
     from darrm.planning.comparison import compare
     from darrm.show.plots import plot_comparison
 
-    problem = common.take_problem(values)
-    under = common.take_prior(prior)
     rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
-    entries = compare(problem, under, objective, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
+    entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
+    problem = asked["problem"]
     common.draw(plot, lambda: plot_comparison(problem, entries))
     common.wrote(plot)
     if as_json:
-        rows = [
-            {
-                "name": entry.name,
-                "setting": entry.setting,
-                "gamma": entry.gamma.tolist(),
-                "error": entry.error,
-                "disagreement": entry.disagreement,
-                "certificate": asdict(entry.certificate) if entry.certificate else None,
-                **({} if queries is None else {"total_fresh": entry.total}),
-                **({} if entry.interval is None else {"sampled_error": entry.interval._asdict()}),
-            }
-            for entry in entries
-        ]
-        common.print_json({"problem": asdict(problem), "mechanisms": rows})
+        common.print_json({"problem": asdict(problem), "mechanisms": [_values(entry, queries) for entry in entries]})
         return
+    _show(problem, entries)
+    if not math.isnan(entries[0].error):
+        _show_more(problem, entries, queries, total_delta, draws)
+
+
+def _values(entry: Entry, queries: int | None) -> dict[str, object]:
+    """A mechanism for one release as plain values: of a majority its gamma and error, else its table and costs."""
+    gamma = not math.isnan(entry.error)
+    names = ("gamma", "error", "disagreement") if gamma else ("table", "expected_cost", "wrong", "disagreement")
+    figures = {name: getattr(entry, name) for name in names}
+    return {
+        "name": entry.name,
+        "setting": entry.setting,
+        **figures,
+        names[0]: figures[names[0]].tolist(),
+        "certificate": asdict(entry.certificate) if entry.certificate else None,
+        **({} if queries is None else {"total_fresh": entry.total}),
+        **({} if entry.interval is None else {"sampled_error": entry.interval._asdict()}),
+    }
+
+
+def _show(problem: AnyProblem, entries: Comparison) -> None:
+    """What each mechanism costs for one release, how much noise it has, and what the guarantee rests on."""
     console = common.console()
-    narrow = console.width < 76
-    title = f"One release, {wording.guarantee(problem)}: K = {problem.K}, m = {problem.m:g}"
-    table, more = common.table(title=title), common.table()  # two, since one would not fit 80 columns
-    for part in (table, more):
-        part.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
-    for name in ("error", "verified") if narrow else ("error", "disagreement", "tight epsilon", "verified"):
-        table.add_column(name, justify="right", min_width=8)
+    heads, rows = plan_words.mechanism_heads(entries), plan_words.mechanism_rows(entries)
+    kept = [0, 1, len(heads) - 1] if console.width < 76 else range(len(heads))
+    table = common.table(title=f"One release, {wording.guarantee(problem)}, of K = {problem.K} voters")
+    _add_names(table, console.width)
+    for at in kept[1:]:
+        table.add_column(heads[at], justify="right", min_width=8)
+    for entry, row in zip(entries, rows, strict=True):
+        table.add_row(entry.name, *(row[at] for at in kept[1:]), style=None if entry.within else "dim")
+    console.print(table)
+    noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
+    if noise:
+        console.print(f"As little noise as the guarantee allows. {noise}.")
+    console.print(f"The guarantee holds {wording.condition(problem)}")
+    best = entries[0].design
+    if best is not None:
+        if best.encoding.name != "gamma":
+            console.print(f"expected cost: {best.objective.cost_in_words}.")
+        console.print(rests_not_on(best.objective.assumed))
+
+
+def _show_more(
+    problem: MajorityProblem, entries: Comparison, queries: int | None, total_delta: float | None, draws: int | None
+) -> None:
+    """Of a majority: sampled errors and totals of many labels, and the noise functions of the paper."""
+    console, more = common.console(), common.table()
+    _add_names(more, console.width)
     if draws is not None:
         more.add_column("sampled error", justify="right", min_width=8)
     if queries is not None:
         more.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
     for entry in entries:
-        holds = entry.within
-        cells = [f"{entry.error:.6f}"]
-        if not narrow:
-            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.tight_epsilon)]
-        style = None if holds else "dim"
-        table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
         figures += [] if queries is None else [wording.at_least(entry.total)]
-        more.add_row(entry.name, *figures, style=style)
-    console.print(table)
-    noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
-    console.print(f"As little noise as the guarantee allows. {noise}.")
-    console.print(f"The guarantee holds {wording.condition(problem)}")
-    console.print(rests_not_on("the prior"))
+        more.add_row(entry.name, *figures, style=None if entry.within else "dim")
     if len(more.columns) > 1:
         console.print(more)
     if queries is not None and total_delta is not None:
@@ -166,7 +182,7 @@ def command(
         console.print(gammas)
     console.print(
         "error: the paper's total variation (under votes: priors rows for 0 and for 1 cancel). disagreement: how often "
-        f"the label is not the majority of the votes. Both are for one release, under the prior {under}."
+        f"the label is not the majority of the votes. Both are for one release, under the prior {_prior(entries)}."
     )
     if draws is not None:
         console.print(
@@ -174,43 +190,15 @@ def command(
         )
 
 
-def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any], as_json: bool) -> None:
-    """One release of groups of voters."""
-    from darrm.planning.comparison import compare
+def _prior(entries: Comparison) -> Prior:
+    """The prior of a majority's comparison, whose first entry is gamma_opt."""
+    best = entries[0].design
+    assert best is not None
+    return best.prior
 
-    for name, value in others.items():
-        if value is not None:
-            raise InputError(f"--{name} is for voters that are all alike, or for one total budget. Leave it out.")
-    of_one_kind()
-    if values["total_epsilon"] is None and values["m"] is None:
-        raise click.UsageError("Missing option '--release-epsilon'.")
-    if values["accuracy"] is None and prior is None:
-        raise click.UsageError("Missing option '--accuracy'.")
-    asked = take_decision({**values, "cost": None, "none": None, "columns": None}, prior, common.take_prior)
-    problem, entries = asked["problem"], compare(**asked)
-    if as_json:
-        rows = [
-            {
-                "name": entry.name,
-                "setting": entry.setting,
-                "table": entry.table.tolist(),
-                "expected_cost": entry.expected_cost,
-                "wrong": entry.wrong,
-                "disagreement": entry.disagreement,
-                "certificate": asdict(entry.certificate) if entry.certificate else None,
-            }
-            for entry in entries
-        ]
-        common.print_json({"problem": asdict(problem), "mechanisms": rows})
-        return
-    objective = entries[0].design.objective if entries[0].design else None
-    heads, lines = plan_words.mechanism_heads(entries), plan_words.mechanism_rows(entries)
-    totals.show_rows(heads, lines, f"One release, {wording.guarantee(problem)}")
-    console = common.console()
-    console.print(f"The guarantee holds {wording.condition(problem)}")
-    if objective is not None:
-        console.print(f"expected cost: {objective.counted}.")
-        console.print(rests_not_on(objective.assumed))
+
+def _add_names(table: Table, width: int) -> None:
+    table.add_column("mechanism", overflow="fold", no_wrap=width >= 60)
 
 
 def _plus_minus(interval: Interval) -> str:
@@ -228,7 +216,13 @@ def _at_one_total(
 ) -> None:
     from darrm.planning.planner import plan
 
-    for name, option in {"m": "--m", "delta": "--delta", "objective": "--objective", "draws": "--draws"}.items():
+    for name, option in {
+        "m": "--m",
+        "delta": "--delta",
+        "objective": "--objective",
+        "none": "--none",
+        "draws": "--draws",
+    }.items():
         if values.pop(name) is not None:
             raise InputError(f"{option} is for one release, not for a total of {queries} labels. Leave it out.")
     if total_delta is None:
@@ -237,7 +231,7 @@ def _at_one_total(
     answer = plan(**taken, **values, queries=queries, total_delta=total_delta, voters=voters)
     comparison = answer.comparison
     if comparison is None:
-        raise InputError("A comparison at one total needs --base-accuracy or --accuracy: how often votes are right.")
+        raise InputError("The comparison was stopped before it was complete. Run it again.")
     if plot is not None:
         from darrm.show.plots_plan import plot_comparison_at_one_total
 

@@ -12,6 +12,8 @@ from darrm.cli import common
 from darrm.errors import InputError
 
 _MOST = 10_000_000  # lines
+_MOST_K = 3001
+_MOST_NUMBERS = 5_000_000  # in one JSON object
 
 
 @click.command("constraints", short_help="List the corner points behind the linear program, or count them.")
@@ -50,6 +52,14 @@ def command(m: Any, epsilon: Any, count: bool, as_json: bool, **values: Any) -> 
             reached = "" if problem.max_affected == K else f", {problem.max_affected} of them moving at most"
             click.echo(f"{every} multisets of {K} of the {len(corners)} corners {' '.join(corners)}{reached}")
         return
+    if K > _MOST_K:
+        raise InputError(f"K must be at most {_MOST_K:,} to be listed. Got {K:,}. Pass --count.")
+    numbers = every * (len(corners) + (K - K // 2) * (m is not None))
+    if as_json and numbers > _MOST_NUMBERS:
+        raise InputError(
+            f"One JSON object holds at most {_MOST_NUMBERS:,} numbers. Got {numbers:,}. Leave --json out: lines of CSV "
+            "are written one after the other."
+        )
     if every > _MOST:
         raise InputError(f"There are {every:,} multisets; at most {_MOST:,} are listed. Pass --count, or fewer voters.")
     listed = blocks(problem)

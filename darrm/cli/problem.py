@@ -16,6 +16,14 @@ columns_option = click.option(
     help="With --group: what the voters are called in votes files, group after group, in place of names in each "
     "--group. Then darrm release takes their columns by name, in any order.",
 )
+cost_option = click.option(
+    "--cost",
+    help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0 if r is y, else 1]; row "
+    f"by row for more classes. A further row is for the answer none. {common.NOT_RESTING}",
+)
+none_option = common.number(
+    "--none", "With --group: a further answer, none of the classes, and what it costs, e.g. .3."
+)
 goal_option = click.option(
     "--objective",
     shell_complete=common.known("tv", "disagreement", *GOALS),
@@ -38,15 +46,11 @@ decision_options = common.options(
         "all groups. Or for a group a table P00:P01/P10:P11, such as .9:.1/.2:.8,.6: Pyv is how often its vote is v if "
         f"the truth is y. More classes need a row and a column for each. {common.NOT_RESTING}",
     ),
-    click.option(
-        "--cost",
-        help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0 if r is y, else 1]; row "
-        f"by row for more classes. A further row is for the answer none. {common.NOT_RESTING}",
-    ),
+    cost_option,
     click.option(
         "--classes", help="With --group: how many classes voters choose from, e.g. 3, or their names, e.g. no,yes [2]."
     ),
-    common.number("--none", "With --group: a further answer, none of the classes, and what it costs, e.g. .3."),
+    none_option,
     click.option("--ordered", is_flag=True, help="With --group: the answer that costs less is never the less likely."),
     click.option(
         "--absent",
@@ -94,13 +98,13 @@ def take_asked(values: dict[str, Any], prior: str | None) -> dict[str, Any]:
     """
     equals, groups = of_one_kind()
     flags = _flags()
-    needed = [("group",), ("total_epsilon", "m"), ("accuracy", "prior")] if groups else [("K",), ("epsilon",)]
+    needed = [("group",), ("release_epsilon", "m"), ("accuracy", "prior")] if groups else [("K",), ("epsilon",)]
     for names in needed:
         if not _given(*names):
             other = "" if groups or equals else " (or --group, --release-epsilon and --accuracy)"
             raise click.UsageError(f"Missing option '{flags[names[0]]}'{other}.")
     of_groups = {name: values.pop(name) for name in _OF_GROUPS}
-    of_equals = {name: values.pop(name) for name in ("K", "m", "total_epsilon", "epsilon", "Delta")}
+    of_equals = {name: values.pop(name) for name in ("K", "m", "release_epsilon", "epsilon", "Delta")}
     promised = {name: values.pop(name) for name in ("delta", "max_affected", "adjacency")}
     if groups:
         asked = {**of_groups, **of_equals, **promised, "objective": values.pop("objective")}

@@ -40,7 +40,7 @@ def show(design: Design, *, from_file: bool = False) -> None:
         gap = "not known to be the least possible"
     elif from_file:
         gap += ", as the file says"
-    figures = f"expected cost {design.expected_cost:.8g} ({design.objective.counted}), "
+    figures = f"expected cost {design.expected_cost:.8g} ({design.objective.cost_in_words}), "
     if of_gamma:
         figures = f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; "
     console.print(figures + gap)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _OUT = outputs.Out("", "json", "csv", "parquet")
 _SETTINGS = ("shape", "engine", "absent", "time_limit", "on_time_limit")
 _OF_PRIORS = ("prior", "objective", "randomized_response")
-_OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
+_OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
@@ -86,6 +86,8 @@ def command(prior: str | None, out: Path | None, plot: Path | None, as_json: boo
         raise InputError(f"--plot: {not_drawn(problem)} Leave it out.")
     both_shapes, points = values.pop("both_shapes"), _profile(values)
     settings = {name: values[name] for name in _SETTINGS} | {"profile": points}
+    if values["ordered"] and settings["shape"] == "monotone":
+        raise InputError("--ordered is --shape ordered. Got --shape monotone beside it. Pass one of the two.")
     if values["ordered"]:
         settings["shape"] = "ordered"
     say = _Attendances(n_attendances(problem) - 1) if settings["absent"] else _searching

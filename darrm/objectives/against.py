@@ -36,7 +36,7 @@ class Dissent(OfVoters):
     kind: ClassVar[str] = "dissent"
 
     @property
-    def counted(self) -> str:
+    def cost_in_words(self) -> str:
         return f"the share of voters that voted otherwise{', and the costs of none' * (self.none is not None)}"
 
     def said(self) -> dict[str, list[int]]:
@@ -74,6 +74,8 @@ def dissent(accuracy: Sequence[object], prior: ArrayLike | None = None, *, none:
     """The share of voters that a label is against, on average: the label that most voters can live with.
 
         C(n, o) = Pr[n] (1 - n_o / K),      C(n, none) = Pr[n] none
+
+    Where voters are absent, K is the number of those present; no votes cost 0.
 
     It is least without privacy where a class with most votes is released, as for the rule "plurality". With noise it
     forgives a close second, which that rule counts as wrong as a class without votes.

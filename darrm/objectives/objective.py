@@ -43,7 +43,7 @@ class Objective:
         return "the costs of its objective"
 
     @property
-    def counted(self) -> str:
+    def cost_in_words(self) -> str:
         """What an expected cost counts, in words that follow "the expected cost is"."""
         return f"the sum over {self}, each times the probability of its answer"
 

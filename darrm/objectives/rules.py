@@ -72,10 +72,10 @@ class Rule(OfVoters):
         return said
 
     @property
-    def counted(self) -> str:
+    def cost_in_words(self) -> str:
         if self.none is None:
-            return f"how often the answer is not that of the rule {self}"
-        return f"how often the answer is another class than that of the rule {self}, and the costs of none"
+            return f"how often the answer is not that of the rule ({self})"
+        return f"how often the answer is another class than that of the rule ({self}), and the costs of none"
 
     def _spelled(self, classes: int) -> Rule:
         name = self.name

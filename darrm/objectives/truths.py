@@ -57,7 +57,7 @@ class Truth(OfVoters):
         return self.none is None and bool(np.array_equal(cost, 1 - np.eye(len(cost))))
 
     @property
-    def counted(self) -> str:
+    def cost_in_words(self) -> str:
         return "how often the answer is wrong" if self.plain else "what an answer costs on average, by the costs given"
 
     def _spelled(self, classes: int) -> Truth:

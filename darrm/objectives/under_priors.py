@@ -44,7 +44,7 @@ class Paper(Objective):
         return "" if self.prior == independent() else "the figures of its prior"
 
     @property
-    def counted(self) -> str:
+    def cost_in_words(self) -> str:
         what = "how often the label is not the majority of the votes cast"
         if self.name == "tv":
             what = "how far the chances of the label are from those of the plain majority (total variation)"

@@ -20,6 +20,7 @@ class Correlated(Prior):
     p: float
     rho: float
     kind: ClassVar[str] = "correlated"
+    default_objective: ClassVar[str] = "disagreement"  # where all vote 0, the signed error of the paper cancels
 
     def _ones(self, K: int) -> Array:
         mean = (1 - self.rho) * pmf(np.full(K, self.p))

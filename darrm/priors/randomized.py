@@ -62,7 +62,8 @@ class Randomized(Prior):
 
     @property
     def reach(self) -> float:
-        before = 1.0 if self.base.reach is None else self.base.reach
+        of_base = self.base.reach  # asked for once: bases have bases
+        before = 1.0 if of_base is None else of_base
         return 0.5 + (before - 0.5) * math.tanh(self.epsilon / 2)
 
 

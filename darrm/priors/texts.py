@@ -44,12 +44,17 @@ def _confusion(rest: str, text: str) -> Prior | None:
 
 
 def _randomized(rest: str, text: str) -> Prior:
+    if text.count("randomized-response:") > _MOST_NESTED:
+        raise InputError(
+            f"A prior has at most {_MOST_NESTED} randomized-response: one behind the other. Leave some out."
+        )
     epsilon, _, base = rest.partition(":")
     numbers = _numbers(base)
     answers = parse(base) if numbers is None else numbers[0] if len(numbers) == 1 else numbers
     return randomized_response(answers, _one_number(epsilon, text))
 
 
+_MOST_NESTED = 20
 _READ_FIRST = "Read a file first: darrm.priors.votes(darrm.votes.read(FILE))."
 PRIORS = {
     "independent": Kind("independent:LOW,HIGH", independent, _of_two, alone=True),

@@ -151,7 +151,7 @@ def take_decision(values: Mapping[str, Any], prior: str | None, read_prior: Call
 
 def _epsilon(values: Mapping[str, Any], groups: Sequence[VoterGroup]) -> Any:
     """The epsilon of a release of groups: --release-epsilon, or at most --m times the epsilon of every vote."""
-    m, epsilon = values["m"], values["total_epsilon"]
+    m, epsilon = values["m"], values["release_epsilon"]
     if m is None:
         return epsilon
     if epsilon is not None:

@@ -71,6 +71,8 @@ def test_coefficients_are_those_of_the_constraint_by_its_definition(
     [
         (["--K", "0"], "K must be a whole number of at least 1"),
         (["--K", "101", "--Delta", "1e-5"], "There are 27,883,218,168 multisets; at most 10,000,000 are listed"),
+        (["--K", "40000", "--max-affected", "1"], "K must be at most 3,001 to be listed. Got 40,000. Pass --count."),
+        (["--K", "120", "--m", "1", "--epsilon", ".1", "--json"], "One JSON object holds at most 5,000,000 numbers"),
         (["--K", "3", "--m", "1"], "--m and --epsilon go together"),
         (["--K", "3", "--delta", "0.1"], "--delta is for coefficients"),
         (["--K", "3", "--max-affected", "4"], "max_affected must be a whole number in [1, K]"),
@@ -82,7 +84,7 @@ def test_what_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], arguments
     assert main(["constraints", *arguments]) == 2
     captured = capsys.readouterr()
     assert said in captured.err
-    assert captured.out == ""
+    assert captured.out == "" or json.loads(captured.out)["error"]["code"] == "bad-input"
     assert captured.err.count("\n") == 1
 
 

@@ -59,6 +59,10 @@ def test_two_votes_have_the_correlation_of_their_prior(p: float, rho: float) -> 
     _, often = np.unique(drawn, axis=0, return_counts=True)
     assert often @ mean / 20_000 == pytest.approx(prior.ones(4), abs=0.02)
     assert (prior.reach == 1) == (rho > 0 or p == 1)
+    # Where all vote 0 votes for 0 and for 1 cancel, so the error of the paper is refused, as for votes and fixed p.
+    assert prior.default_objective == "disagreement"
+    with pytest.raises(darrm.InputError, match="cancel"):
+        priors.weights(prior, 5, "tv")
 
 
 def test_histogram_and_fixed() -> None:

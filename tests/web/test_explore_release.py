@@ -4,6 +4,7 @@ import csv
 import html
 import re
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
@@ -22,6 +23,7 @@ pytest.importorskip("matplotlib")
 
 from darrm.show.explore import create_app, serving
 from darrm.show.explore import release_choices as choices
+from darrm.show.typed import GOALS
 from darrm.show.wording import at_least
 
 SMALL = {"count1": "5", "m": "2", "epsilon1": "0.5"}
@@ -168,7 +170,9 @@ CHOICES = [
     {**OF_GROUPS, "objective": "at-least:2", "truths": ".9,.1", "accuracy2": "0.55", "delta1": "1e-6", "delta": "1e-5"},
     {**OF_GROUPS, "objective": "weights:2,1", "accuracy1": ".9:.1/.2:.8"},
     CLASSES,
-    {**CLASSES, "none": "0.3", "objective": "plurality", "classes": "no,yes,maybe"},
+    {**CLASSES, "none": "0.3", "objective": "plurality", "classes": "inf,VoterGroup,it's"},
+    {**CLASSES, "none": "0.3", "objective": "dissent"},
+    {**OF_GROUPS, "objective": "dissent"},
     {**CLASSES, "classes": "2", "none": "0", "objective": "at-least:2", "delta": "0.001"},
 ]
 
@@ -189,6 +193,45 @@ def test_command_and_python_make_the_same_design(
     for other in (darrm.load("design.json"), names["design"]):
         assert other.table.tolist() == page.table.tolist()
         assert (other.problem, other.objective, other.shape) == (page.problem, page.objective, page.shape)
+
+
+def test_every_goal_is_tried() -> None:
+    tried = {
+        values.get("objective", "truth").partition(":")[0] for values in CHOICES if values.get("known") == "accuracy"
+    }
+    assert tried == GOALS.keys()
+
+
+def test_what_compares_as_equal_is_not_served_for_another_question(client: Any) -> None:
+    """An accuracy alone goes with any number of classes, and equals the same with a prior of two."""
+    values = {**CLASSES, "count1": "3"}
+    assert get(client, "/release/design", **values).status_code == 200
+    assert "for 2 classes by its prior" in errors(get(client, "/release/design", **values, truths=".5,.5"))["solve"]
+    assert get(client, "/release/design", **values, objective="plurality").status_code == 200
+    assert "majority is for two classes" in str(errors(get(client, "/release/design", **values, objective="majority")))
+    # Names of voters are no part of what groups are equal by.
+    found = errors(get(client, "/release/design", **{**GROUPS, "release_epsilon": "1"}, max_affected1="1:alice"))
+    assert found == {"max_affected1": "max_affected1 must be one number. Got '1:alice'."}
+
+
+@pytest.mark.filterwarnings("ignore::darrm.errors.ImpossiblePriorWarning")
+def test_a_prior_of_priors_of_priors_does_not_hang(client: Any) -> None:
+    """Its reach was asked for twice at each level: 2^200 times."""
+    start = time.perf_counter()
+    nested = "randomized-response:1:" * 20 + ".9"
+    assert get(client, "/release/design", prior=nested, minimise="disagreement").status_code == 200
+    assert time.perf_counter() - start < 10
+    found = errors(get(client, "/release/design", prior="randomized-response:1:" * 200 + ".9"))
+    assert found["prior"].startswith("A prior has at most 20 randomized-response")
+
+
+def test_a_picture_that_is_not_there_is_not_described(client: Any) -> None:
+    values = {**OF_GROUPS, "count1": "2", "count2": "1", "classes": "3"}
+    text = get(client, "/release/design", **values).text
+    assert "<img" not in text
+    assert "Each cell" not in text
+    named = get(client, "/release/design", **OF_GROUPS, classes="no,yes").text
+    assert "The chance of the answer yes, by how many voters of each group say yes." in named
 
 
 def test_downloads(client: Any) -> None:
@@ -247,6 +290,9 @@ def test_pages_that_there_were_lead_here(client: Any) -> None:
         ({"epsilon1": "<script>alert(1)</script>"}, "epsilon1", "Got '<script>alert(1)</script>'"),
         ({"delta1": "1"}, "delta1", "Delta must be in [0, 1). Got 1."),
         ({"delta": "nan"}, "delta", "delta must be in [0, 1)"),
+        ({"max_affected": "2", "max_affected1": "3"}, "max_affected", "max_affected stands twice"),
+        ({"prior": "correlated:.3,.1"}, "prior", "p must be in [1/2, 1]"),
+        ({"prior": "correlated:.6"}, "prior", "A prior correlated takes two numbers"),
         ({"max_affected": "12"}, "max_affected", "max_affected must be a whole number in [1, K]"),
         ({"prior": "votes:1,2"}, "prior", "K + 1 = 12 counts"),
         ({"prior": "votes:/etc/passwd.csv"}, "prior", "prior must be uniform"),
@@ -274,6 +320,7 @@ def test_pages_that_there_were_lead_here(client: Any) -> None:
         ({**OF_GROUPS, "m": "1", "release_epsilon": ""}, "m", "--m needs votes of one epsilon"),
         ({**OF_GROUPS, "objective": "round"}, "objective", "--objective must be truth, plurality"),
         ({**OF_GROUPS, "objective": "at-least:6"}, "objective", "at most the number of voters, K = 5"),
+        ({**OF_GROUPS, "objective": "weights:1"}, "objective", "A rule must have one weight for each of 2 groups"),
         ({**OF_GROUPS, "truths": "-0.1,1.1"}, "truths", "prior must be"),
         ({**OF_GROUPS, "cost": "0,1"}, "cost", "--cost must be four numbers"),
         ({**OF_GROUPS, "cost": "0,0,0,0"}, "cost", "cost must have an entry above 0"),

@@ -16,6 +16,7 @@ from darrm.planning.comparison import beside
 from darrm.show.explore import release_choices as choices
 from darrm.show.explore import release_page, serving
 from darrm.show.explore.cache import Cache
+from darrm.show.explore.query import shortened
 from darrm.show.explore.release_choices import Choice, Choices
 from darrm.show.explore.serving import gone, offer, part
 
@@ -61,12 +62,16 @@ def make() -> Blueprint:
         return release_page.design(state, choice, found.designs.get(choice, gone()))
 
     def others_part(state: Choices) -> str:
+        choice = _valid(state)
+        found.designs.get(choice, gone())  # what is wrong with it is said beside the controls
         try:
-            return release_page.others(found.others.get(_valid(state), gone()))
+            return release_page.others(found.others.get(choice, gone()))
         except InputError as error:
             return release_page.no_others(error)
         except SolverError:
-            return release_page.no_others(f"They take more than {serving.TIME_LIMIT:g} s; darrm report has them.")
+            return release_page.no_others(
+                f"They take more than {serving.TIME_LIMIT:g} s. darrm compare takes its time."
+            )
 
     def wanted() -> tuple[Design, str]:
         choice = _valid(_read())
@@ -118,7 +123,7 @@ def _note(state: Choices, error: DarrmError) -> None:
     state.errors["solve"] = str(error)
     if isinstance(error, SolverError):
         command = choices.solve_command(state.choice) if state.choice else "darrm solve"
-        state.errors["solve"] = (
+        state.errors["solve"] = shortened(
             f"No optimum within {serving.TIME_LIMIT:g} s. Take fewer voters, or use the command line, which takes its "
             f"time: {command}"
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from darrm import objectives, priors
@@ -42,14 +41,15 @@ _SLOTS = {
         "Delta": "delta1",
         "objective": "minimise",
         "A problem": "m",
-        "A vote": "prior",
+        **dict.fromkeys(("A vote", "A prior", "fixed p", "p", "rho"), "prior"),
     },
     "accuracy": {
         "prior": "truths",
         "epsilon": "release_epsilon",
         "accuracy": "accuracy1",
         "An accuracy": "accuracy1",
-        "k of": "objective",
+        **dict.fromkeys(("k", "A rule", "The rule", "weights"), "objective"),
+        **dict.fromkeys(("A class", "No class"), "classes"),
     },
 }
 
@@ -67,14 +67,14 @@ class Choice:
         As `darrm.solve` takes it.
     shape : str
     options : tuple of (str, str)
-        Those of ``darrm solve`` that say the same.
+        Those of ``darrm solve`` that say the same. They are of the key: what compares as equal may print otherwise.
     """
 
     problem: AnyProblem
     prior: Prior | None
     objective: Objective | str | None
     shape: str
-    options: tuple[tuple[str, str], ...] = field(compare=False)
+    options: tuple[tuple[str, str], ...]
 
 
 Choices: TypeAlias = query.Choices[Choice]
@@ -90,6 +90,11 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     for name, known in (("known", KNOWN), ("minimise", MINIMISE), ("shape", SHAPES)):
         if texts[name] not in known:
             errors[name] = f"{name} must be one of {', '.join(filter(None, known))}. Got {texts[name]!r}."
+    for name in (f"{name}{g}" for g in GROUPS for name in OF_GROUP[:4]):
+        if ":" in texts[name]:
+            errors[name] = f"{name} must be one number. Got {texts[name]!r}."
+    if texts["known"] == "prior" and texts["max_affected"] and texts["max_affected1"]:
+        errors["max_affected"] = "max_affected stands twice, over all and of the group. Leave one of them blank."
     if errors:
         return None
     try:
@@ -152,7 +157,6 @@ def _of_accuracies(texts: Mapping[str, str], there: Sequence[int]) -> Choice:
     numbers = {name: number_of(texts[name]) if texts[name] else None for name in _NUMBERS}
     values = {"group": groups, "columns": None, "accuracy": accuracy, "classes": texts["classes"], **numbers}
     values |= {"cost": texts["cost"] or None, "objective": texts["objective"], "adjacency": "replace-one"}
-    values["total_epsilon"] = values.pop("release_epsilon")
     asked = typed.take_decision(values, texts["truths"] or None, priors.parse)
     options = {f"group {g}": text for g, text in enumerate(groups)}
     options |= {name.replace("_", "-"): texts[name] for name in _NUMBERS} | {"accuracy": accuracy}
@@ -189,7 +193,6 @@ def solve_command(choice: Choice) -> str:
 
 def solve_python(choice: Choice) -> str:
     """The Python that makes the same design."""
-    problem = re.sub(r"\bVoterGroup", "darrm.VoterGroup", re.sub(r"\binf\b", 'float("inf")', repr(choice.problem)))
     arguments = ["problem"]
     if choice.prior is not None:
         arguments.append(f"prior={choice.prior.text()!r}")
@@ -199,17 +202,35 @@ def solve_python(choice: Choice) -> str:
         arguments.append(f"objective={choice.objective!r}")
     if choice.shape != FIRST["shape"]:
         arguments.append(f"shape={choice.shape!r}")
-    return f"import darrm\n\nproblem = darrm.{problem}\ndesign = darrm.solve({', '.join(arguments)})"
+    return f"import darrm\n\nproblem = {_problem(choice.problem)}\ndesign = darrm.solve({', '.join(arguments)})"
+
+
+def _problem(problem: AnyProblem) -> str:
+    if isinstance(problem, MajorityProblem):
+        return f"darrm.{problem!r}"
+    groups = (
+        f"darrm.VoterGroup({group.count}, epsilon={_number(group.epsilon)}, delta={group.delta!r}, "
+        f"max_affected={group.max_affected})"
+        for group in problem.groups
+    )
+    return (
+        f"darrm.DecisionProblem([{', '.join(groups)}], epsilon={problem.release_epsilon!r}, delta={problem.delta!r}, "
+        f"classes={problem.classes!r}, max_affected={problem.max_affected}, none={problem.none})"
+    )
+
+
+def _number(value: float) -> str:
+    return 'float("inf")' if math.isinf(value) else repr(value)
 
 
 def _objective(objective: OfVoters) -> str:
     given: dict[str, object] = {"prior": objective.prior, "none": objective.none}
-    name, arguments = "truth", [repr(list(objective.confusion))]
+    name, arguments = objective.kind, [repr(list(objective.confusion))]  # a function of that name makes it
     if isinstance(objective, Truth):
         given["cost"] = objective.cost
     elif isinstance(objective, Rule):
         numbers = objective.numbers
         rules = {"at least": f"darrm.objectives.at_least({math.prod(numbers):g})", "weights": repr(list(numbers))}
-        name, arguments = "rule", [rules.get(objective.name, repr(objective.name)), *arguments]
+        arguments = [rules.get(objective.name, repr(objective.name)), *arguments]
     arguments += [f"{name}={value!r}" for name, value in given.items() if value is not None]
     return f"darrm.objectives.{name}({', '.join(arguments)})"

@@ -58,7 +58,7 @@ _LOOKS = {
         "base accuracy",
         slider={"min": 0.5, "max": 1, "step": 0.01},
     ),
-    "objective": Look(f"{goals()}."),
+    "objective": Look(f"{goals()}"),
     "truths": Look(f"P0,P1,...: the chance of each truth. {wording.NOT_RESTING}", "prior", placeholder="even"),
     "cost": Look("C00,C01,C10,C11: Cry is what answer r costs if y is true.", placeholder="1 if wrong"),
     "classes": Look("How many, or their names."),
@@ -107,7 +107,8 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
 def design(state: Choices, choice: Choice, found: Design) -> Markup:
     """The design of ``choice``, and how to go on."""
     gamma = found.encoding.name == "gamma"
-    seen = "The chance of the answer 1, by how many voters of each group say 1."
+    image, one = picture(found), found.problem.names[1]
+    seen = f"The chance of the answer {one}, by how many voters of each group say {one}."
     if gamma:
         seen = "gamma(l): the chance that the true majority is released when l votes are 1; else a fair coin is."
         seen += " " + "the shape monotone".join(wording.NOT_RISING) * (found.shape == "free")
@@ -117,8 +118,8 @@ def design(state: Choices, choice: Choice, found: Design) -> Markup:
     return filled(
         "released",
         verified=verified(found),
-        picture=picture(found),
-        seen=seen,
+        picture=image,
+        seen=paragraph(seen, class_="hint") if image else "",
         figures=_figures(found),
         reversals=paragraph(f"{reversals}; the shape ordered forbids that.", class_="hint") if reversals else "",
         command=copied("command", f"{solve_command(choice)} --out design.json"),
@@ -132,7 +133,7 @@ def design(state: Choices, choice: Choice, found: Design) -> Markup:
 
 def _figures(found: Design) -> Markup:
     problem, certificate = found.problem, found.certificate
-    rows = [("expected cost", found.objective.counted, f"{found.expected_cost:.6g}")]
+    rows = [("expected cost", found.objective.cost_in_words, f"{found.expected_cost:.6g}")]
     if found.encoding.name == "gamma":
         rows = [
             ("error", "total variation", f"{found.error:.6g}"),
@@ -157,7 +158,7 @@ def others(entries: Comparison) -> Markup:
         (entry.called, entry.expected_cost, entry.within, entry is first)
         for entry in sorted(entries, key=lambda entry: not entry.within)
     )
-    note = "Rows that are not verified do not satisfy the guarantee; they are there for scale."
+    note = "Rows that are not verified are not proved to satisfy the guarantee; they are there for scale."
     return join([grid(("mechanism", "expected cost", "verified"), rows, class_="bars"), paragraph(note, class_="hint")])
 
 

@@ -113,7 +113,7 @@ def cost(design: Design) -> dict[str, object]:
     return {
         "measure": "expected cost",
         "cost": expected,
-        "meaning": f"The expected cost is {expected}: {design.objective.counted}.",
+        "meaning": f"The expected cost is {expected}: {design.objective.cost_in_words}.",
     }
 
 
