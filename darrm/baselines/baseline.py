@@ -41,7 +41,8 @@ class Family(NamedTuple):
     table : callable
         The probabilities of answers by the parameter > 0: of two answers those of answer 1, else as of a `Design`.
     guess, most : float
-        Where to begin to look, and the largest parameter.
+        Where to begin to look, and the largest parameter: nearly no noise. At a 10,000th of it a label must hardly
+        depend on the votes.
     said : callable
         The parameter in words.
     steps : tuple of float

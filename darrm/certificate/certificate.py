@@ -1,4 +1,7 @@
-"""Certificates: is a noise function as private as guaranteed, whoever made it?"""
+"""Certificates: is a noise function as private as guaranteed, whoever made it?
+
+What it rests on, file by file: `darrm.certificate`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that say who votes, for what, and what is promised."""
+"""The options that say who votes, for what, and what is promised; their texts are read in `darrm.show.typed`."""
 
 from __future__ import annotations
 

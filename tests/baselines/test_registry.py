@@ -135,6 +135,7 @@ def test_two_classes_are_the_first_case_of_many(baseline: Baseline) -> None:
     elif baseline is constant_noise.BASELINE:
         assert table == pytest.approx(0.5 + np.sign(lead) * parameter / 2)
     else:
+        assert baseline is random_votes.BASELINE, f"add the law of {baseline.name} here, or draw its noise above"
         assert table == pytest.approx(0.5 + parameter * lead / (2 * K))  # one vote, or a coin
 
 

@@ -118,6 +118,21 @@ def test_text_and_dict_round_trip(text: str) -> None:
     assert hash(priors.parse(text)) == hash(prior)
 
 
+@pytest.mark.parametrize("text", TEXTS)
+def test_draws_have_the_mean_that_is_stated_and_stay_within_the_reach(text: str) -> None:
+    prior, n = priors.parse(text), 4000
+    if "votes" in text:
+        with pytest.raises(darrm.InputError, match="no vote probabilities to draw"):
+            prior.sample(1, 2, np.random.default_rng(0))
+        return
+    drawn = prior.sample(n, 2, np.random.default_rng(5))
+    both = drawn.prod(axis=1)
+    mean = [np.prod(1 - drawn, axis=1).mean(), (drawn.sum(axis=1) - 2 * both).mean(), both.mean()]
+    assert mean == pytest.approx(prior.ones(2), abs=6 * 0.5 / np.sqrt(n))
+    assert prior.reach is not None
+    assert np.maximum(drawn, 1 - drawn).max() <= prior.reach + 1e-12
+
+
 def test_short_texts() -> None:
     assert priors.parse("uniform") == priors.parse("independent") == priors.independent()
     assert priors.parse("common") == priors.common()
