@@ -338,6 +338,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "mechanisms.bags": [{"n": 7, "size": 2, **rng}],
         "objectives.at_least": [{"k": 2}],
         "objectives.costs": [{"table": [[[0.0, 1.0], [1.0, 0.0]]] * 3}],
+        "linear_program": [{"problem": darrm.MajorityProblem(3, 1, 0.5), "prior": "uniform", "objective": "tv"}],
         "objectives.dissent": [{"accuracy": [0.75, 0.5], "prior": [0.25, 0.75], "none": 0.5}],
         "objectives.randomized_response_accuracy": [{"base": 0.75, "epsilon": 1.0, "classes": 3}],
         "objectives.rule": [{"which": "majority", "accuracy": [0.75, 0.5], "prior": [0.25, 0.75], "none": 0.5}],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,8 +25,14 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 @common.number("--epsilon", "With --m: privacy of one voter, in nats.")
 @common.number("--delta", "With --m: delta of the release [1 - (1 - Delta)^max(m, 1)].")
 @click.option("--count", is_flag=True, help="Say how many there are, and list none.")
+@click.option("--prior", default="uniform", show_default=True, help=f"With --out: {common.PRIORS} {common.NOT_RESTING}")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="With --m and --epsilon: write the linear program here, for any solver; ending in .mps or .lp.",
+)
 @common.json_option
-def command(m: Any, epsilon: Any, count: bool, as_json: bool, **values: Any) -> None:
+def command(m: Any, epsilon: Any, count: bool, prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
     """The privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
 
     There are O(K^7) of them, O(K^3) if no voter has a delta. A line says how many voters are at each corner. With --m
@@ -42,7 +49,17 @@ def command(m: Any, epsilon: Any, count: bool, as_json: bool, **values: Any) -> 
         raise InputError("--m and --epsilon go together. Pass both for coefficients, or none for multisets alone.")
     if m is None and values["delta"] is not None:
         raise InputError("--delta is for coefficients. Pass --m and --epsilon too, or leave it out.")
+    if out is not None and (m is None or count or as_json):
+        raise InputError("--out is for a whole program. Pass --m and --epsilon too, and neither --count nor --json.")
     problem = MajorityProblem(m=1 if m is None else m, epsilon=1.0 if epsilon is None else epsilon, **values)
+    if out is not None:
+        from darrm.design.listed import linear_program
+
+        program = linear_program(problem, common.take_prior(prior))
+        program.write(out)
+        common.note(f"{len(program.b)} constraints on {len(program.c)} values of gamma.")
+        common.wrote(out)
+        return
     K, every = problem.K, n_constraints(problem)
     corners = NAMES if problem.groups[0].delta > 0 else NAMES[:4]
     if count:

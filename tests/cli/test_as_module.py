@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -46,7 +47,9 @@ def test_both_do_the_same(arguments: str, status: int) -> None:
     module, script = (run(start, *arguments.split()) for start in (MODULE, [COMMAND]))
     assert (module.returncode, script.returncode) == (status, status)
     for mine, theirs in ((module.stdout, script.stdout), (module.stderr, script.stderr)):
-        assert mine.replace("python -m darrm", "darrm").split() == theirs.split()
+        # How far a search had come when its time was over is no matter of how it was called.
+        one, two = (re.sub(r"optimum \(.*?\)", "optimum", text) for text in (mine, theirs))
+        assert one.replace("python -m darrm", "darrm").split() == two.split()
 
 
 @pytest.mark.thorough

@@ -4,6 +4,7 @@ import csv
 import json
 from itertools import combinations_with_replacement
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import darrm
 from darrm.cli import main
 from darrm.problem.corners import NAMES
+from darrm_solvers.highs import silent
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -66,9 +68,33 @@ def test_coefficients_are_those_of_the_constraint_by_its_definition(
     assert (rows @ gamma[K // 2 + 1 :]).max() == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.parametrize("ending", ["mps", "lp"])
+def test_a_file_of_the_program_has_the_optimum_of_solve(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, ending: str
+) -> None:
+    """Read by HiGHS, which did not write it from the same arrays: costs, constant, bounds and rows."""
+    path = tmp_path / f"program.{ending}"
+    arguments = ["--K", "7", "--m", "2", "--epsilon", ".3", "--prior", "common:2,2", "--out", str(path)]
+    assert printed(capsys, *arguments) == ""
+    highs = silent()
+    highs.setOptionValue("output_flag", False)
+    highs.readModel(str(path))
+    assert list(highs.getLp().col_names_) == ["gamma_4", "gamma_5", "gamma_6", "gamma_7"]
+    assert highs.getLp().num_row_ == comb(10, 3)
+    highs.run()
+    design = darrm.solve(K=7, m=2, epsilon=0.3, prior="common:2,2")
+    assert highs.getInfo().objective_function_value == pytest.approx(design.error, abs=1e-7)
+    before = path.read_bytes()
+    assert main(["constraints", "--K", "7", "--m", "9", "--epsilon", ".3", "--out", str(path)]) == 2
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["--K", "3", "--out", "x.lp"], "--out is for a whole program"),
+        (["--K", "3", "--m", "1", "--epsilon", "1", "--out", "x.csv"], "ends in .mps or .lp. Got 'x.csv'"),
+        (["--K", "301", "--m", "1", "--epsilon", "1", "--out", "x.lp"], "a full list stops at 15,000,000 coefficients"),
         (["--K", "0"], "K must be a whole number of at least 1"),
         (["--K", "101", "--Delta", "1e-5"], "There are 27,883,218,168 multisets; at most 10,000,000 are listed"),
         (["--K", "40000", "--max-affected", "1"], "K must be at most 3,001 to be listed. Got 40,000. Pass --count."),

@@ -1,0 +1,177 @@
+"""The linear program of the paper, listed in full: its arrays, the multiset behind every row, and files of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm._validation import choice, refusal
+from darrm.constraints.multisets import multisets
+from darrm.constraints.rows import HalfColumns, all_rows
+from darrm.design.design import SHAPES
+from darrm.errors import OutputError
+from darrm.numerics.arrays import Array
+from darrm.priors import Prior, parse, weights
+from darrm.problem.corners import NAMES
+from darrm.problem.majority import MajorityProblem
+from darrm.storage.atomic import replacing
+from darrm_solvers.highs import set_options, silent
+
+ENDINGS = (".mps", ".lp")
+_SMALLEST = 1e-12  # HiGHS keeps no smaller coefficient, and by default none below 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class GammaProgram:
+    """``minimise constant + c @ x  subject to  A @ x <= b, 0 <= x <= 1``; see `linear_program`.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> program = darrm.linear_program(darrm.MajorityProblem(K=3, m=1, epsilon=0.5))
+    >>> program.variables, program.corners
+    (('gamma(2)', 'gamma(3)'), ('(0,0)', '(1,1)', '(hi,lo)', '(lo,hi)'))
+    >>> program.gamma([0.25, 1.0]).tolist()
+    [1.0, 0.25, 0.25, 1.0]
+
+    Attributes
+    ----------
+    problem : MajorityProblem
+    A : ndarray, shape (n, K - floor(K/2))
+    b : ndarray, shape (n,)
+    c : ndarray, shape (K - floor(K/2),)
+    constant : float
+        The error of no gamma at all, which is a fair coin at all votes.
+    multisets : ndarray of int16, shape (n, corners)
+        How many voters are at each corner in the constraint of a row; all 0 in a row that makes gamma rise.
+    corners, variables : tuple of str
+        What the columns of ``multisets``, and of ``A``, are.
+    """
+
+    problem: MajorityProblem
+    A: Array
+    b: Array
+    c: Array
+    constant: float
+    multisets: NDArray[np.int16]
+    corners: tuple[str, ...]
+    variables: tuple[str, ...]
+
+    def gamma(self, x: Any) -> Array:
+        """The noise function of a point: symmetric, and 0 at a tie. It is not proved: `darrm.repair` or verify it."""
+        half = np.asarray(x, dtype=np.float64)
+        if half.shape != self.c.shape:
+            raise refusal("x", f"{len(self.c)} numbers, one for each of {', '.join(self.variables)}", half.shape)
+        return HalfColumns(self.problem.K).table(half.clip(0, 1))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file that any solver reads: MPS if ``path`` ends in .mps, LP if it ends in .lp.
+
+        A row is named by its multiset, such as n_9_0_2_0, and a column gamma_6. Coefficients below 1e-12 are left out.
+
+        Raises
+        ------
+        InputError
+            If the path has another ending.
+        OutputError
+            If the file cannot be written.
+        """
+        import highspy
+
+        ending = Path(path).suffix.lower()
+        if ending not in ENDINGS:
+            raise refusal("path", "the name of a file that ends in .mps or .lp", str(path))
+        rows, columns = self.A.shape
+        lp = highspy.HighsLp()
+        lp.num_row_, lp.num_col_, lp.offset_ = rows, columns, self.constant
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.c, np.zeros(columns), np.ones(columns)
+        lp.row_lower_, lp.row_upper_ = np.full(rows, -highspy.kHighsInf), self.b
+        at, of = self.A.nonzero()
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.searchsorted(at, np.arange(rows + 1)).astype(np.int32)
+        lp.a_matrix_.index_, lp.a_matrix_.value_ = of.astype(np.int32), self.A[at, of]
+        lp.col_names_ = [name.translate(str.maketrans("(", "_", ")")) for name in self.variables]
+        lp.row_names_ = [
+            "n_" + "_".join(map(str, counts)) if any(counts) else f"rises_{row}"
+            for row, counts in enumerate(self.multisets.tolist())
+        ]
+        solver = silent()
+        set_options(solver, {"output_flag": False, "small_matrix_value": _SMALLEST})
+        solver.passModel(lp)
+        with tempfile.TemporaryDirectory() as folder, replacing(path) as file:
+            written = Path(folder) / f"program{ending}"
+            if solver.writeModel(str(written)) == highspy.HighsStatus.kError:
+                raise OutputError(f"{path} could not be written: HiGHS refused the program. Pass another path.")
+            file.write(written.read_bytes())
+
+
+def linear_program(
+    problem: MajorityProblem, prior: Prior | str = "uniform", objective: str | None = None, shape: str = "free"
+) -> GammaProgram:
+    """All constraints of the paper's linear program as arrays, with the multiset of corner points behind each.
+
+        minimise    constant + c @ gamma(l > K/2),        c_l = -w_l / 2
+        subject to  A @ gamma(l > K/2) <= b,   0 <= gamma <= 1
+
+    where the error is 1/2 sum of w_l (1 - gamma(l)), w of `darrm.priors.weights`. The row of a multiset, of which alpha
+    and alpha' are the distributions of the number of ones, is
+
+        [(alpha_l - alpha_(K-l)) - e^(m eps) (alpha'_l - alpha'_(K-l))] / (e^(m eps) - 1 + 2 delta)   <=   1
+
+    `darrm.solve` needs only few of them, and proves what it returns.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    prior, objective, shape
+        As in `darrm.solve`; "monotone" adds rows that make gamma rise.
+
+    Returns
+    -------
+    GammaProgram
+
+    Raises
+    ------
+    InputError
+        If the list has more than 15 million coefficients, or for a `DecisionProblem`.
+
+    Notes
+    -----
+    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024). O(K^8) work for Delta > 0, O(K^4) for Delta = 0.
+
+    Examples
+    --------
+    Solved by SciPy, and made sure of by `darrm.repair`: gamma_opt of `darrm.solve`.
+
+    >>> import darrm
+    >>> from scipy.optimize import linprog
+    >>> problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
+    >>> program = darrm.linear_program(problem)
+    >>> program.A.shape, program.multisets[-1].tolist()
+    ((364, 6), [0, 0, 0, 11])
+    >>> found = linprog(program.c, program.A, program.b, bounds=(0, 1))
+    >>> gamma = darrm.repair(program.gamma(found.x), problem)
+    >>> bool(abs(gamma - darrm.solve(problem).gamma).max() < 1e-6)
+    True
+    """
+    if not isinstance(problem, MajorityProblem):
+        raise refusal("problem", "a MajorityProblem", type(problem).__name__, "Decisions are solved, and not listed.")
+    choice("shape", shape, SHAPES)
+    taken = parse(prior) if isinstance(prior, str) else prior
+    gains = weights(taken, problem.K, taken.default_objective if objective is None else objective) / 2
+    rows = all_rows(problem)
+    corners = NAMES if problem.groups[0].delta > 0 else NAMES[:4]
+    counts = np.concatenate(list(multisets(problem.K, len(corners), problem.max_affected)))
+    limits = np.ones(len(rows))
+    if shape == "monotone":
+        rises = np.eye(len(gains))[:-1] - np.eye(len(gains))[1:]
+        rows, limits = np.concatenate([rows, rises]), np.concatenate([limits, np.zeros(len(rises))])
+        counts = np.concatenate([counts, np.zeros((len(rises), len(corners)), dtype=np.int16)])
+    names = tuple(f"gamma({l})" for l in range(problem.K // 2 + 1, problem.K + 1))
+    return GammaProgram(problem, rows, limits, -gains, float(gains.sum()), counts, corners, names)
