@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from darrm import objectives
 from darrm._validation import check_count, check_total_delta, check_voters, real
@@ -17,7 +18,7 @@ from darrm.accounting.search import Budget
 from darrm.baselines.baseline import certified
 from darrm.baselines.entries import Comparison, Entry
 from darrm.baselines.registry import BASELINES
-from darrm.certificate.certificate import Certificate
+from darrm.certificate.certificate import Certificate, verify
 from darrm.design.design import Design
 from darrm.design.rules import cost_of
 from darrm.design.solve import solve
@@ -50,6 +51,7 @@ def compare(
     voters: str | None = None,
     draws: int | None = None,
     rng: np.random.Generator | None = None,
+    extra: Mapping[str, ArrayLike] | None = None,
     time_limit: float = math.inf,
 ) -> Comparison:
     """The optimum beside other mechanisms: for one release, or for many labels at one total budget.
@@ -85,6 +87,8 @@ def compare(
     draws, rng
         Under a prior: give each entry an ``interval`` too, from so many draws of the vote probabilities
         (`measures.sampled_error`).
+    extra : mapping of str to array_like, optional
+        For one release: tables of your own by name, such as a gamma, each as it is: it may miss the guarantee.
     time_limit : float, seconds
         Of each solve, as in `darrm.solve`: two, and of decisions one more for each group.
 
@@ -118,7 +122,7 @@ def compare(
     0.000  plain majority: not private
     """
     if total_epsilon is not None:
-        _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng})
+        _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng, "extra": extra})
         return _of_many(problem, objective, base_accuracy, queries, total_epsilon, total_delta, voters, time_limit)
     _refuse("A comparison without total_epsilon", {"base_accuracy": base_accuracy, "voters": voters})
     if (queries is None) != (total_delta is None):
@@ -129,15 +133,28 @@ def compare(
     others = {"queries": queries, "draws": draws, "rng": rng}
     if best.encoding is not encodings.GAMMA:
         _refuse("A comparison of decisions", others)
-        return Comparison((entry_of("optimum", best), *_baselines(best, time_limit)))
+        return Comparison(_with(extra, best, [entry_of("optimum", best)], _baselines(best, time_limit)))
     monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
-    entries = [entry_of("gamma_opt", best), entry_of("monotone", monotone), *_baselines(best, time_limit)]
+    optima = [entry_of("gamma_opt", best), entry_of("monotone", monotone)]
+    entries = _with(extra, best, optima, _baselines(best, time_limit))
     if queries is not None and total_delta is not None:
-        entries = [replace(entry, total=_total(entry, problem, queries, total_delta)) for entry in entries]
+        entries = tuple(replace(entry, total=_total(entry, problem, queries, total_delta)) for entry in entries)
     if draws is not None:
         intervals = sampled_error({each.name: each.gamma for each in entries}, best.prior, draws=draws, rng=rng)
-        entries = [replace(entry, interval=intervals[entry.name]) for entry in entries]
-    return Comparison(tuple(entries))
+        entries = tuple(replace(entry, interval=intervals[entry.name]) for entry in entries)
+    return Comparison(entries)
+
+
+def _with(
+    extra: Mapping[str, ArrayLike] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
+) -> tuple[Entry, ...]:
+    """The optima, the tables of the user's own, and the baselines."""
+    own = {name: encodings.table(table, best.problem) for name, table in (extra or {}).items()}
+    for entry in (*optima, *baselines):
+        if entry.name in own:
+            raise InputError(f"extra must have names that no other mechanism has. Got {entry.name!r}. Rename it.")
+    rows = [_row(str(name), "", table, verify(table, best.problem), best) for name, table in own.items()]
+    return (*optima, *rows, *baselines)
 
 
 def beside(design: Design, *, time_limit: float = math.inf) -> Comparison:

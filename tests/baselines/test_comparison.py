@@ -8,6 +8,7 @@ import pytest
 import darrm
 from darrm import baselines, compare
 from darrm.baselines.entries import Entry
+from darrm.errors import InputError
 from darrm.show.figures import save
 from darrm.show.plots import plot_comparison
 
@@ -196,3 +197,30 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
     with pytest.raises(darrm.InputError, match="must end in"):
         save(tmp_path / "all.txt", plot_comparison(PROBLEMS[0], entries))
+
+
+def test_a_table_of_ones_own_stands_beside_the_others_as_it_is() -> None:
+    problem = darrm.MajorityProblem(11, 3, 0.1)
+    rising = np.array([1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9, 1])
+    found = darrm.compare(problem, extra={"mine": rising, "no noise": np.ones(12)})
+    assert [entry.name for entry in found[:5]] == [
+        "gamma_opt",
+        "monotone",
+        "mine",
+        "no noise",
+        "double subsampling (5)",
+    ]
+    mine = darrm.Design(problem, rising, darrm.priors.independent())
+    assert (found["mine"].error, found["mine"].disagreement) == pytest.approx((mine.error, mine.disagreement))
+    assert found["mine"].within
+    assert not found["no noise"].within
+    groups = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], 1.0)
+    goal = darrm.objectives.truth([0.8])
+    table = [0.2, 0.5, 0.8]
+    assert darrm.compare(groups, objective=goal, extra={"mine": table})["mine"].table.tolist() == table
+    with pytest.raises(InputError, match=r"names that no other mechanism has\. Got 'monotone'"):
+        darrm.compare(problem, extra={"monotone": rising})
+    with pytest.raises(InputError, match="gamma must"):
+        darrm.compare(problem, extra={"mine": [1.0]})
+    with pytest.raises(InputError, match="takes no 'extra'"):
+        darrm.compare(groups, objective=goal, extra={"mine": table}, queries=2, total_epsilon=1.0, total_delta=0.0)
