@@ -181,6 +181,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "DecisionProblem": [{"groups": GROUPS, "epsilon": 1.0, "delta": 0.25, "classes": 2, "max_affected": 1}],
         "compare": [
             {"problem": PROBLEM, "queries": 2, "total_delta": 0.25, "draws": 4, **rng},
+            {"problem": PROBLEM, "extra": {"mine": [0.5, 0.25, 0.25, 0.5]}},
             {"problem": DECISIONS, "objective": TRUTH, "time_limit": 64.0},
             {"problem": DECISIONS, "base_accuracy": 0.75, "time_limit": 64.0} | PLANNED,
         ],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm import objectives
-from darrm._validation import check_count, check_total_delta, check_voters, real
+from darrm._validation import check_count, check_total_delta, check_voters, real, refusal
 from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
 from darrm.accounting.search import Budget
@@ -149,11 +149,18 @@ def _with(
     extra: Mapping[str, ArrayLike] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
 ) -> tuple[Entry, ...]:
     """The optima, the tables of the user's own, and the baselines."""
-    own = {name: encodings.table(table, best.problem) for name, table in (extra or {}).items()}
+    if extra is not None and not isinstance(extra, Mapping):
+        raise refusal("extra", 'tables by name, such as {"mine": gamma}', extra)
+    own: dict[str, Array] = {}
+    for name, table in (extra or {}).items():
+        try:
+            own[str(name)] = encodings.table(table, best.problem)
+        except InputError as error:
+            raise InputError(f"extra {str(name)!r}: {error}") from None
     for entry in (*optima, *baselines):
         if entry.name in own:
             raise InputError(f"extra must have names that no other mechanism has. Got {entry.name!r}. Rename it.")
-    rows = [_row(str(name), "", table, verify(table, best.problem), best) for name, table in own.items()]
+    rows = [_row(name, "", table, verify(table, best.problem), best) for name, table in own.items()]
     return (*optima, *rows, *baselines)
 
 
