@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
 
 
+_TITLE = 66  # characters
+
+
 def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
     """Draw what a design releases: gamma by the number of ones, or the chances of the answers by the votes.
 
@@ -126,11 +129,10 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
         ax.set_title(f"{limits_of(problem)}; K = {problem.K} in {len(problem.groups)} groups", fontsize=TEXT)
         return
     [votes] = problem.groups
-    ax.set_title(
-        f"K = {problem.K}, m = {allowance(problem):g}, epsilon = {votes.epsilon:g}, Delta = {votes.delta:g}, "
-        f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}",
-        fontsize=TEXT,
-    )
+    voters = f"K = {problem.K}, m = {allowance(problem):g}, epsilon = {votes.epsilon:g}, Delta = {votes.delta:g},"
+    release = f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}"
+    wide = len(voters) + len(release) > _TITLE  # of a picture of its own, where more would be cut off
+    ax.set_title(("\n" if wide else " ").join([voters, release]), fontsize=TEXT)
 
 
 def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
@@ -251,11 +253,12 @@ def plot_comparison(
     styles = looks(entry.name for entry in entries)
     for at, entry in enumerate(entries):
         look, holds = styles[entry.name], entry.within
-        if (
-            holds and not entry.setting
-        ):  # mechanisms whose noise was looked for have a bar alone: so many are no picture
-            _draw_gamma(left, entry.gamma, look, entry.name, 4 if problem.K <= 41 else 0)
         right.barh(at, entry.error, color=look[0] if holds else "none", edgecolor=look[0])
+        # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
+        if holds and not entry.setting:
+            _draw_gamma(left, entry.gamma, look, entry.name, 4 if problem.K <= 41 else 0)
+            # The mark of its line at the end of its bar, for those who do not see colours.
+            right.plot(entry.error, at, look[1], color=look[0], markeredgecolor="white", markersize=6, clip_on=False)
         if entry.interval is not None:
             mean, low, high = entry.interval
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
@@ -268,6 +271,6 @@ def plot_comparison(
     tidy(right, along="x")
     if own:  # a title as wide as the picture
         figure: Any = left.figure
-        figure.suptitle(left.get_title(), fontsize=TEXT)
+        figure.suptitle(left.get_title().replace("\n", " "), fontsize=TEXT)
         left.set_title("")
     return [left, right]
