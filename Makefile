@@ -56,7 +56,7 @@ note: docs
 
 # Notebooks are plain text; they are turned into .ipynb and executed.
 notebooks: $(DONE)
-	$(BIN)/jupytext --quiet --to ipynb notebooks/*.md
+	$(BIN)/jupytext --quiet --to ipynb notebooks/[a-z]*.md
 	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=300 notebooks
 
 # Make the shipped votes again and compare.

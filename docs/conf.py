@@ -43,10 +43,10 @@ intersphinx_mapping = links.inventories(HERE / "_build" / "inventories")
 
 # Notebooks live beside docs/, where Jupyter users look for them; here they become pages.
 (HERE / "notebooks").mkdir(exist_ok=True)
-for copied in (HERE / "notebooks").glob("*.md"):
+for copied in (HERE / "notebooks").glob("[a-z]*.md"):
     if not (HERE.parent / "notebooks" / copied.name).exists():
         copied.unlink()
-for notebook in (HERE.parent / "notebooks").glob("*.md"):
+for notebook in (HERE.parent / "notebooks").glob("[a-z]*.md"):
     copied = HERE / "notebooks" / notebook.name
     if not copied.exists() or copied.read_bytes() != notebook.read_bytes():
         shutil.copyfile(notebook, copied)

@@ -77,7 +77,7 @@ def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *PAGES], ids=lambda page: page.name
+    "page", [*(ROOT / name / "README.md" for name in ("", "benchmarks", "notebooks", "solvers")), *PAGES], ids=str
 )
 def test_paths_exist(page: Path) -> None:
     for path in set(re.findall(r"\b(?:tests|benchmarks|notebooks)/[\w/.]*\w", page.read_text(encoding="utf-8"))):

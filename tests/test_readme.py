@@ -122,3 +122,18 @@ def test_the_page_of_attacks_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
     assert capsys.readouterr().out.strip() == re.search(r"print\(.*# (.*)", page).group(1)  # type: ignore[union-attr]
     assert not re.findall("MISSED|ABOVE", page)
+
+
+def test_the_example_of_the_solvers_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (README.parent / "solvers" / "README.md").read_text(encoding="utf-8")
+    program, printed = re.findall(r"```python\n(.*?)```\n\nprints `(.*?)`", text, re.DOTALL)[0]
+    exec(compile(program, "solvers/README.md", "exec"), {})
+    assert capsys.readouterr().out.strip() == printed
+
+
+@pytest.mark.parametrize("folder", ["solvers", "notebooks"])
+def test_a_readme_lists_what_its_folder_has(folder: str) -> None:
+    home = README.parent / folder
+    text = (home / "README.md").read_text(encoding="utf-8")
+    files = home.glob("[a-z]*.md") if folder == "notebooks" else (home / "darrm_solvers").glob("[a-z]*.py")
+    assert {path.name for path in files} <= set(re.findall(r"[a-z_]+\.(?:md|py)", text))
