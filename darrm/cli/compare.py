@@ -97,7 +97,7 @@ def command(
         return
     _show(problem, entries)
     if not math.isnan(entries[0].error):
-        _show_more(problem, entries, queries, total_delta, draws)
+        _show_more(problem, entries, queries, total_delta, draws, asked["prior"])
 
 
 def _values(entry: Entry, queries: int | None) -> dict[str, object]:
@@ -140,7 +140,12 @@ def _show(problem: AnyProblem, entries: Comparison) -> None:
 
 
 def _show_more(
-    problem: MajorityProblem, entries: Comparison, queries: int | None, total_delta: float | None, draws: int | None
+    problem: MajorityProblem,
+    entries: Comparison,
+    queries: int | None,
+    total_delta: float | None,
+    draws: int | None,
+    under: Prior,
 ) -> None:
     """Of a majority: sampled errors and totals of many labels, and the noise functions of the paper."""
     console, more = common.console(), common.table()
@@ -182,19 +187,12 @@ def _show_more(
         console.print(gammas)
     console.print(
         "error: the paper's total variation (under votes: priors rows for 0 and for 1 cancel). disagreement: how often "
-        f"the label is not the majority of the votes. Both are for one release, under the prior {_prior(entries)}."
+        f"the label is not the majority of the votes. Both are for one release, under the prior {under}."
     )
     if draws is not None:
         console.print(
             f"sampled error: mean |total variation| over {draws} draws of p, the same for all, and its 95 % interval."
         )
-
-
-def _prior(entries: Comparison) -> Prior:
-    """The prior of a majority's comparison, whose first entry is gamma_opt."""
-    best = entries[0].design
-    assert best is not None
-    return best.prior
 
 
 def _add_names(table: Table, width: int) -> None:

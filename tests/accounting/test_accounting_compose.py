@@ -493,10 +493,18 @@ def test_a_line_of_underflow_is_no_lower_bound() -> None:
 @pytest.mark.thorough
 def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
     setting: dict[str, Any] = {"K": 7, "epsilon": 0.2, "total_epsilon": 4.0, "total_delta": 1e-5, "voters": "fresh"}
-    points = [plan(**setting, queries=30, shape=shape) for shape in ("free", "monotone")]
-    assert max(design.problem.m for design in points) < 1
-    one_point = min(design.disagreement for design in points)
+
+    def within(m: float, shape: str) -> darrm.Design | None:
+        """gamma of least disagreement under (m epsilon, 0), if 30 labels are within the budget."""
+        design = darrm.solve(K=7, m=m, epsilon=0.2, shape=shape, objective="disagreement")
+        return design if compose(design, 30, delta=1e-5, voters="fresh").upper <= 4.0 else None
+
+    found = [within(m, shape) for m in np.arange(0.9, 1.2, 0.01) for shape in ("free", "monotone")]
+    assert found[-1] is None  # so the largest m that the budget pays for is among them, to .01
+    one_point = min(design.disagreement for design in found if design is not None)
     best = plan(**setting, queries=30)
+    assert plan(**setting, queries=30, shape="free") == best
+    assert best.disagreement < plan(**setting, queries=30, shape="monotone").disagreement
     assert best.profile
     assert best.disagreement < 0.99 * one_point  # whose m is below 1
     assert compose(best, 30, delta=1e-5, voters="fresh").upper <= 4.0
