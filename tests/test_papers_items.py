@@ -116,8 +116,28 @@ def equations(text: str) -> set[int]:
     return found
 
 
+def numbered(text: str, kind: str) -> set[int]:
+    """Numbers after a word, such as 2, 3 and 5 to 7 of "Figures 2, 3" and "Figures 5 to 7"."""
+    found: set[int] = set()
+    for said in re.findall(rf"{kind}s? (\d[\d, and to]*)", text):
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", said):
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
 def test_no_item_of_the_papers_is_left_out() -> None:
-    leakage, unified, auditing, aggregation = (items(lines) for lines in TABLES.values())
+    darrm_, leakage, unified, auditing, aggregation = (items(lines) for lines in TABLES.values())
+    assert equations(darrm_) == set(range(1, 206))
+    for kind, count in (("Figure", 10), ("Table", 10), ("Algorithm", 6)):
+        assert numbered(darrm_, kind) >= set(range(1, count + 1))
+    lemmas = {
+        *(f"3.{i}" for i in range(1, 5)),
+        "4.1",
+        "5.1",
+        *(f"A.{i}" for i in range(1, 6)),
+        *(f"B.{i}" for i in range(1, 12)),
+    }
+    assert lemmas <= set(re.findall(r"\b([A-Z\d]\.\d+)\b", darrm_))
     assert equations(leakage) == set(range(1, 87))
     named = re.sub(r"\([^)]*\)", "", leakage)
     assert set(map(int, re.findall(r"\b(\d+)\b", named))) == set(range(1, 23))  # one sequence of numbers for all

@@ -229,3 +229,21 @@ def test_line_9_of_algorithm_6_gives_less_than_is_proved() -> None:
     assert bound((q * math.exp(second)) ** share) == pytest.approx(2.66956e-4, abs=1e-9)
     assert darrm.accounting.gnmax_rdp(votes, sigma, order) == pytest.approx(2.66956e-4, abs=1e-9)
     assert bound(q * math.exp(second) ** share) == pytest.approx(2.18347e-4, abs=1e-9)
+
+
+def test_lemma_3_2_fails_for_unequal_probabilities() -> None:
+    """Two of three are sure of 1 and one of 0: the lemma says that no private noise function errs less than 1/3."""
+    problem = darrm.MajorityProblem(3, 1, 0.4)
+    gamma = darrm.repair([0, 1, 1, 0], problem)
+    assert darrm.verify(gamma, problem).holds
+    assert gamma == pytest.approx([0, 1, 1, 0], abs=1e-12)
+    assert darrm.expected_error(gamma, [1, 1, 0]) < 1e-12
+
+
+def test_reflecting_the_better_half_can_break_privacy() -> None:
+    """gamma = .8 where 1 has less votes, 0 where it has more; then .8 on both sides; then the mean with its mirror."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0)
+    lopsided, reflected, mean = [0.1, 0.1, 0.5, 0.5], [0.1, 0.1, 0.9, 0.9], [0.3, 0.3, 0.7, 0.7]
+    assert darrm.verify(lopsided, problem).tight_epsilon == pytest.approx(0.918, abs=1e-3)
+    assert darrm.verify(reflected, problem).tight_epsilon == pytest.approx(1.207, abs=1e-3)
+    assert darrm.verify(mean, problem).tight_epsilon <= 0.918
