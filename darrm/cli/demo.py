@@ -33,7 +33,7 @@ BASE_ACCURACY = 0.9  # what somebody would guess beforehand; no guarantee rests 
 @click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
 @common.json_option
 def command(out: Path | None, as_json: bool) -> None:
-    """Plan within a total budget, compare at it, and release labels of 25 clinics, whose votes come with darrm."""
+    """Solve the paper's problem, then plan, compare and release labels of 25 clinics, whose votes come with darrm."""
     from darrm import votes
     from darrm.errors import OutputError
     from darrm.planning.planner import plan
@@ -52,6 +52,8 @@ def command(out: Path | None, as_json: bool) -> None:
     console = common.console()
     console.quiet = as_json
     say = console.print
+    if not as_json:
+        _show_one_label(say)
     say(
         f"The question: is this tumour malignant? {K} clinics answer it for {queries} new patients. Each clinic "
         "learned from patients of its own. One patient's record is with one clinic at most, so it affects "
@@ -101,6 +103,28 @@ _WHO = (
     "was chosen without these votes or records."
 )
 _ASKED = "The new patients, whom the labels are about, are not protected: their measurements go to every clinic."
+
+
+def _show_one_label(say: Callable[..., None]) -> None:
+    """gamma of the paper's problem beside subsampling and randomized response, and what each errs."""
+    from darrm.planning.comparison import compare
+    from darrm.problem.majority import MajorityProblem
+
+    problem = MajorityProblem(11, m=3, epsilon=0.1)
+    found = compare(problem)
+    shown = [found[name] for name in ("gamma_opt", "double subsampling (5)", "randomized response (largest)")]
+    K, [votes] = problem.K, problem.groups
+    say(
+        f"One label first, the problem of the DaRRM paper: {K} votes, each {wording.pair(votes.epsilon, votes.delta)}"
+        f"-DP, and their majority at {wording.guarantee(problem)}. gamma is the chance of the true majority; else a "
+        "fair coin decides.\n"
+    )
+    rows = common.table(*(entry.name for entry in shown), name="votes", title="gamma by votes", title_justify="left")
+    for l in range(K // 2 + 1, K + 1):
+        rows.add_row(f"{K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
+    rows.add_row("error", *(f"{entry.error:.4f}" for entry in shown))
+    say(rows)
+    say("")
 
 
 def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: Callable[..., None]) -> None:
