@@ -56,7 +56,8 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
       the counts, constant noise and, for two answers, the majority of flipped votes. Only these where the votes of one
       group for several classes are more than 400, up to names: 25 voters and ten classes have 1455.
 
-    Where voters fail with a delta of their own, each label is given an equal share of half the total delta. For fixed
+    Where voters fail with a delta of their own, each label is given an equal share of half the total delta. The
+    Gaussian family is tried without such a share too. For fixed
     voters the labels are also designed as if the voters were not private, whose coins then hide the rest (Theorem 1 of
     docs/theory.md).
 
@@ -156,6 +157,9 @@ class _Search:
             self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
             return
         many = self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
+        if self._failing and votes is self.setting:
+            # The same with no share of the delta for voters that fail: where the curve has room for all of that.
+            many = min(many, self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, _LEAST_MU, _MOST_MU))
         few = self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
         if max(few, many) <= _NEAR * min(few, many):
             for cap in _CAPS:
@@ -218,10 +222,10 @@ class _Search:
             if spent is not None:
                 self._take_table(spent.release.table)
 
-    def _made(self, votes: Setting, epsilon: float, profile: Sequence[tuple[float, float]]) -> Design:
-        """The optimum for ``votes`` as a design for the voters there are."""
+    def _made(self, votes: Setting, epsilon: float | None, profile: Sequence[tuple[float, float]]) -> Design:
+        """The optimum for ``votes`` as a design for the voters there are; without an epsilon a profile alone binds."""
         setting = self.setting
-        problem = votes.problem(epsilon, self._failing)
+        problem = votes.problem(epsilon, None if epsilon is None else self._failing)
         design = solve(problem, objective=setting.objective, shape=setting.shape, profile=profile)
         if votes is setting:
             return design

@@ -528,6 +528,21 @@ def test_a_plan_by_a_prior_is_better_than_all_else(
     assert darrm.accounting.plan(K=K, epsilon=epsilon, Delta=Delta, max_affected=reached, **budget) == plan.design
 
 
+@pytest.mark.parametrize(
+    ("K", "epsilon", "Delta", "queries", "total", "delta", "before"),
+    [(7, 0.2, 1e-4, 30, 4.0, 0.1, 0.0480573), *thorough((11, 0.0892, 1e-4, 100, 5.0, 0.0297, 0.0449320))],
+)
+def test_voters_that_fail_are_planned_for_without_a_share_of_delta_too(
+    K: int, epsilon: float, Delta: float, queries: int, total: float, delta: float, before: float
+) -> None:
+    """With an equal share for their failures alone labels differ from the majority by some percents more often."""
+    budget: dict[str, Any] = {"queries": queries, "total_epsilon": total, "total_delta": delta, "voters": "fresh"}
+    design = darrm.accounting.plan(K=K, epsilon=epsilon, Delta=Delta, **budget)
+    assert design.disagreement < 1.001 * before
+    assert design.problem.delta == pytest.approx(1 - (1 - Delta) ** K, rel=1e-9)
+    assert compose(design, queries, delta=delta, voters="fresh").upper <= total
+
+
 def test_voters_that_fail_can_be_said_in_three_ways() -> None:
     asked = SMALL | {"compare": False, "base_accuracy": None, "accuracy": 0.8}
     one = darrm.plan(**asked | {"Delta": 1e-7})
