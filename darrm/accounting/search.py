@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from darrm._validation import check_total_delta, check_total_epsilon, check_voters
+from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_within, of_fixed
 from darrm.accounting.fresh import labels_within, upper_of_region
 from darrm.accounting.many_answers import upper_of_rows
@@ -58,6 +58,17 @@ class Budget:
             return upper_of_region(given, affected, self.queries, self.delta, label.guarantee)
         except InputError:
             return math.inf  # delta is below what is unavoidable
+
+
+def checked_budget(
+    queries: object, total_epsilon: object, total_delta: object, voters: object, until: float = math.inf
+) -> Budget:
+    """The budget of a plan; `InputError` for what is none."""
+    kind, many = check_voters(voters), check_count("queries", queries)
+    delta, epsilon = check_total_delta(total_delta, "total_delta"), check_total_epsilon(total_epsilon)
+    if epsilon == 0:
+        raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
+    return Budget(many, epsilon, delta, kind, until)
 
 
 class Spent(NamedTuple, Generic[Release]):

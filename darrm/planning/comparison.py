@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm import objectives
-from darrm._validation import check_count, check_total_delta, check_voters, real, refusal
+from darrm._validation import check_count, check_total_delta, real, refusal
 from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
-from darrm.accounting.search import Budget
+from darrm.accounting.search import checked_budget
 from darrm.baselines.baseline import certified
 from darrm.baselines.entries import Comparison, Entry
 from darrm.baselines.registry import BASELINES
@@ -239,17 +239,15 @@ def _of_many(
 ) -> Comparison:
     if isinstance(objective, str):
         raise InputError(f"A comparison at one total takes an objective of darrm.objectives. Got {objective!r}.")
-    kind = check_voters(voters)
     if queries is None or total_delta is None:
         raise InputError("total_epsilon goes with queries and total_delta. Pass all three.")
-    reach, adjacency = problem.max_affected, problem.adjacency
+    until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
+    kind, reach, adjacency = budget.voters, problem.max_affected, problem.adjacency
     setting = setting_of(
         problem.groups, reach, base_accuracy, None, None, None, objective, False, problem.classes, adjacency, kind
     )
-    total_epsilon = real("total_epsilon", total_epsilon, 0, ends="()", hint="Pass nats, e.g. 1.0.")
-    until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    total_delta = check_total_delta(total_delta, "total_delta")
     try:
-        return at_one_total(setting, Budget(check_count("queries", queries), total_epsilon, total_delta, kind, until))
+        return at_one_total(setting, budget)
     except OutOfTime:
         raise SolverError("The time limit ended before all mechanisms were calibrated. Pass a longer one.") from None

@@ -57,9 +57,8 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
       group for several classes are more than 400, up to names: 25 voters and ten classes have 1455.
 
     Where voters fail with a delta of their own, each label is given an equal share of half the total delta. The
-    Gaussian family is tried without such a share too. For fixed
-    voters the labels are also designed as if the voters were not private, whose coins then hide the rest (Theorem 1 of
-    docs/theory.md).
+    Gaussian family is tried without such a share too. For fixed voters the labels are also designed as if the voters
+    were not private, whose coins then hide the rest (Theorem 1 of docs/theory.md).
 
     Raises
     ------

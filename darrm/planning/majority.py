@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, choice
-from darrm.accounting.search import Budget
+from darrm._validation import choice
+from darrm.accounting.search import checked_budget
 from darrm.design.design import SHAPES, Design
-from darrm.errors import InputError
 from darrm.objectives import paper
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
@@ -75,17 +74,11 @@ def plan(
     >>> darrm.accounting.compose(design, 5, delta=1e-5, voters="fresh").upper <= 2.0
     True
     """
-    kind = check_voters(voters)
-    queries = check_count("queries", queries)
-    total_delta = check_total_delta(total_delta, "total_delta")
-    total_epsilon = check_total_epsilon(total_epsilon)
-    if total_epsilon == 0:
-        raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
+    budget = checked_budget(queries, total_epsilon, total_delta, voters)
     if shape is not None:
         choice("shape", shape, SHAPES)
     voting = MajorityProblem(K, 1, epsilon, Delta, max_affected=max_affected, adjacency=adjacency)
-    setting = under_prior(voting, prior, objective, shape)
-    return design_within(setting, Budget(queries, total_epsilon, total_delta, kind))
+    return design_within(under_prior(voting, prior, objective, shape), budget)
 
 
 def under_prior(

@@ -10,16 +10,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from darrm._validation import (
-    check_count,
-    check_total_delta,
-    check_total_epsilon,
-    check_voters,
-    real,
-)
+from darrm._validation import real
 from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.releases import AnyRelease
-from darrm.accounting.search import Budget, pays
+from darrm.accounting.search import Budget, checked_budget, pays
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
@@ -168,14 +162,8 @@ def plan(
     given, free = groups_of(groups, K, epsilon, Delta)
     if voters is None and not free and all(math.isinf(group.epsilon) for group in given):
         voters = "fresh"  # only the noise of the labels protects, and it is new for each
-    kind = check_voters(voters)
-    queries = check_count("queries", queries)
-    total_delta = check_total_delta(total_delta, "total_delta")
-    total_epsilon = check_total_epsilon(total_epsilon)
-    if total_epsilon == 0:
-        raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
-    time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    budget = Budget(queries, total_epsilon, total_delta, kind, time.monotonic() + time_limit)
+    until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, collector_epsilon)
         if len(given) > 1 or free or any(other is not None for other in others):
@@ -193,7 +181,17 @@ def plan(
         setting = under_prior(voting, prior)
     else:
         setting = setting_of(
-            given, max_affected, base_accuracy, accuracy, prior, cost, objective, ordered, classes, adjacency, kind
+            given,
+            max_affected,
+            base_accuracy,
+            accuracy,
+            prior,
+            cost,
+            objective,
+            ordered,
+            classes,
+            adjacency,
+            budget.voters,
         )
     if free:
         end = end_of(setting, free, budget, at_most, collector_epsilon)
@@ -204,7 +202,7 @@ def plan(
         )
     else:
         steps = [(math.nan, setting)]
-    return _Planner(budget, steps, compare, report).answer(bool(free), total_epsilon)
+    return _Planner(budget, steps, compare, report).answer(bool(free))
 
 
 def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:
@@ -258,7 +256,7 @@ class _Planner:
         self._done, self._start = 0, time.monotonic()
         self._complete = True
 
-    def answer(self, curved: bool, total_epsilon: float) -> Plan:
+    def answer(self, curved: bool) -> Plan:
         budget, (end, setting) = self._budget, self._steps[-1]
         design = self._design(setting)
         curve: list[Step] = []
@@ -280,7 +278,7 @@ class _Planner:
         return Plan(
             design,
             budget.queries,
-            total_epsilon,
+            budget.epsilon,
             budget.delta,
             budget.voters,
             spent,
