@@ -25,14 +25,16 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 @common.number("--epsilon", "With --m: privacy of one voter, in nats.")
 @common.number("--delta", "With --m: delta of the release [1 - (1 - Delta)^max(m, 1)].")
 @click.option("--count", is_flag=True, help="Say how many there are, and list none.")
-@click.option("--prior", default="uniform", show_default=True, help=f"With --out: {common.PRIORS} {common.NOT_RESTING}")
+@click.option("--prior", help=f"With --out: {common.PRIORS[:-1]} [uniform]. {common.NOT_RESTING}")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="With --m and --epsilon: write the linear program here, for any solver; ending in .mps or .lp.",
 )
 @common.json_option
-def command(m: Any, epsilon: Any, count: bool, prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
+def command(
+    m: Any, epsilon: Any, count: bool, prior: str | None, out: Path | None, as_json: bool, **values: Any
+) -> None:
     """The privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
 
     There are O(K^7) of them, O(K^3) if no voter has a delta. A line says how many voters are at each corner. With --m
@@ -40,9 +42,8 @@ def command(m: Any, epsilon: Any, count: bool, prior: str, out: Path | None, as_
     """
     import numpy as np
 
-    from darrm.constraints.multisets import multisets
+    from darrm.constraints.multisets import corner_points, multisets
     from darrm.constraints.rows import Block, blocks, n_constraints
-    from darrm.problem.corners import NAMES
     from darrm.problem.majority import MajorityProblem
 
     if (m is None) != (epsilon is None):
@@ -51,17 +52,20 @@ def command(m: Any, epsilon: Any, count: bool, prior: str, out: Path | None, as_
         raise InputError("--delta is for coefficients. Pass --m and --epsilon too, or leave it out.")
     if out is not None and (m is None or count or as_json):
         raise InputError("--out is for a whole program. Pass --m and --epsilon too, and neither --count nor --json.")
+    if prior is not None and out is None:
+        raise InputError("--prior is for a whole program. Pass --out too, or leave it out.")
     problem = MajorityProblem(m=1 if m is None else m, epsilon=1.0 if epsilon is None else epsilon, **values)
     if out is not None:
         from darrm.design.listed import linear_program
 
-        program = linear_program(problem, common.take_prior(prior))
+        program = linear_program(problem, common.take_prior("uniform" if prior is None else prior))
         program.write(out)
         common.note(f"{len(program.b)} constraints on {len(program.c)} values of gamma.")
         common.wrote(out)
         return
     K, every = problem.K, n_constraints(problem)
-    corners = NAMES if problem.groups[0].delta > 0 else NAMES[:4]
+    [votes] = problem.groups
+    corners = corner_points(votes.epsilon, votes.delta).names
     if count:
         if as_json:
             common.print_json({"K": K, "corners": corners, "multisets": every})

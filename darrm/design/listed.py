@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import choice, refusal
-from darrm.constraints.multisets import multisets
+from darrm.constraints.multisets import corner_points, multisets
 from darrm.constraints.rows import HalfColumns, all_rows
 from darrm.design.design import SHAPES
 from darrm.errors import OutputError
 from darrm.numerics.arrays import Array
 from darrm.priors import Prior, parse, weights
-from darrm.problem.corners import NAMES
 from darrm.problem.majority import MajorityProblem
 from darrm.storage.atomic import replacing
 from darrm_solvers.highs import set_options, silent
@@ -166,7 +165,8 @@ def linear_program(
     taken = parse(prior) if isinstance(prior, str) else prior
     gains = weights(taken, problem.K, taken.default_objective if objective is None else objective) / 2
     rows = all_rows(problem)
-    corners = NAMES if problem.groups[0].delta > 0 else NAMES[:4]
+    [votes] = problem.groups
+    corners = corner_points(votes.epsilon, votes.delta).names
     counts = np.concatenate(list(multisets(problem.K, len(corners), problem.max_affected)))
     limits = np.ones(len(rows))
     if shape == "monotone":

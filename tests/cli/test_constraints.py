@@ -92,6 +92,7 @@ def test_a_file_of_the_program_has_the_optimum_of_solve(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["--K", "3", "--prior", "common"], "--prior is for a whole program"),
         (["--K", "3", "--out", "x.lp"], "--out is for a whole program"),
         (["--K", "3", "--m", "1", "--epsilon", "1", "--out", "x.csv"], "ends in .mps or .lp. Got 'x.csv'"),
         (["--K", "301", "--m", "1", "--epsilon", "1", "--out", "x.lp"], "a full list stops at 15,000,000 coefficients"),
