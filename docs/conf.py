@@ -24,13 +24,14 @@ extensions = [
     "sphinx.ext.viewcode",
     "links",
     "sphinx_design",
+    "sphinx_click",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 highlight_language = "text"
 html_theme = "furo"
 html_static_path = ["_static"]

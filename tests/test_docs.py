@@ -69,7 +69,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {}
-    exec("\n".join(fenced(ROOT / "docs" / "howto" / "custom_terms.md", "python")), names)
+    exec("\n".join(fenced(ROOT / "docs" / "howto" / "objectives.md", "python")), names)
     assert names["careful"].gamma[6] >= 0.95 - 1e-6
     worst = [float(names["rows"][i] @ (1 - names["robust"].gamma)) / 2 for i in range(3)]
     usual = darrm.solve(names["problem"])

@@ -1,4 +1,4 @@
-"""docs/papers_items.md lists every item of the papers; what it names is there, and nothing is left blank."""
+"""docs/errata.md lists every item of the papers; what it names is there, and nothing is left blank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import darrm
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "papers_items.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
 HEAD = ["Item", "Remark", "Computed by", "Checked by"]
 
 

@@ -106,7 +106,7 @@ def test_demo_prints_what_the_readme_shows(
 @pytest.mark.thorough
 def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (README.parent / "docs" / "tables.md").read_text(encoding="utf-8")
+    page = (README.parent / "docs" / "howto" / "tables.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
     assert names["design"].certificate.holds
@@ -118,7 +118,7 @@ def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_page_of_attacks_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (README.parent / "docs" / "attack.md").read_text(encoding="utf-8")
+    page = (README.parent / "docs" / "trust.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
     assert capsys.readouterr().out.strip() == re.search(r"print\(.*# (.*)", page).group(1)  # type: ignore[union-attr]
     assert not re.findall("MISSED|ABOVE", page)

@@ -2,7 +2,7 @@
 
     python benchmarks/paper/composition.py [--docs]
 
-Takes: half a minute. --docs writes docs/composition.md.
+Takes: half a minute. --docs writes docs/papers.md.
 
 For each row of the paper (K = 11 teachers, Delta = 1e-4, its epsilon of one teacher): its own total by Theorem 2.3, the
 optimal composition of (m epsilon, delta), the envelope (the whole profile of one release composed), the exact adaptive
@@ -178,7 +178,7 @@ def main() -> None:
     shown = table([{key: value for key, value in row.items() if not key.startswith("_")} for row in rows])
     print(shown, bullets(findings(rows)), table(made), sep="\n\n")
     if options.docs:
-        page = DOCS / "composition.md"
+        page = DOCS / "papers.md"
         put("totals", shown, page)
         put("reading", bullets(findings(rows)), page)
         put("designs", table(made), page)

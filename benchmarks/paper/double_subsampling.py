@@ -2,7 +2,7 @@
 
     python benchmarks/paper/double_subsampling.py [--docs]
 
-Takes: seconds. --docs writes docs/paper.md.
+Takes: seconds. --docs writes docs/papers.md.
 
 The tight epsilon of the majority of 2 m - 1 of K = 11 votes: for identically distributed voters, which the
 theorem is about (identical.py), and over the complete corner set (`darrm.verify`), with the multiset that attains it.

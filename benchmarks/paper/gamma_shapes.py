@@ -2,7 +2,7 @@
 
     python benchmarks/paper/gamma_shapes.py [--figure 2 7 ...] [--docs] [--pictures DIRECTORY]
 
-Takes: a minute. --docs writes docs/paper.md.
+Takes: a minute. --docs writes docs/papers.md.
 
 For each panel: gamma_opt (the free optimum of the paper's linear program for its prior), the monotone optimum, and the
 paper's baselines, each verified at the (m epsilon, delta) of the panel. Errors are exact for the prior, and means over

@@ -2,7 +2,7 @@
 
     python benchmarks/paper/gnmax.py [--docs] [--pictures DIRECTORY]
 
-Takes: seconds. --docs writes docs/paper.md.
+Takes: seconds. --docs writes docs/papers.md.
 
 sigma^2 over the Renyi order lambda, for the paper's budgets of one label; the lambda and sigma that Table 4 prints
 beside the minimum of the formula above it, on the paper's grid and in closed form. Less noise is enough by the exact

@@ -2,7 +2,7 @@
 
     python benchmarks/paper/leakage_examples.py [--docs]
 
-Takes: seconds. --docs writes docs/paper.md.
+Takes: seconds. --docs writes docs/papers.md.
 
 For each vote vector printed there: the exact entrywise leakage (their equation 12, by quadrature), the bound log B1 for
 all votes, the bound log B2 for the votes at hand, and gamma; beside the figures printed there. Then how often their

@@ -27,7 +27,7 @@ def bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"* {line}" for line in lines)
 
 
-def put(name: str, content: str, page: Path = DOCS / "paper.md") -> None:
+def put(name: str, content: str, page: Path = DOCS / "papers.md") -> None:
     """Replace what is between the markers of that name; they must be there."""
     text = page.read_text(encoding="utf-8")
     parts = re.split(rf"(<!-- /?{name} -->)", text)

@@ -3,7 +3,7 @@
     python benchmarks/paper/private_ensembles.py [--docs] [--data digits,hard,cancer,drawn] [--mnist FOLDER]
         [--fashion FOLDER] [--seed 0] [--pictures DIRECTORY]
 
-Takes: minutes. --docs writes docs/paper_ensembles.md.
+Takes: minutes. --docs writes docs/papers.md.
 
 The paper's way: K = 11 teachers, trained with differential privacy on disjoint shards; each label is (m epsilon,
 m Delta)-DP; ten draws of Q queries from the held-out set. GNMax has teachers without privacy. The paper charges
@@ -62,7 +62,7 @@ LESS = "no DaRRM"
 MOST = {f"at most {methods.CAP:g}": methods.CAP, "any": max(methods.ANSWERS)}
 CAPPED, ANY = MOST
 LABEL = methods.GAUGES[-1]
-PAGE = DOCS / "paper_ensembles.md"
+PAGE = DOCS / "papers.md"
 NAMES = ("digits", "hard", "cancer", "drawn", "mnist", "fashion")
 Row = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
     python benchmarks/paper/sampled_objective.py [--docs] [--pictures DIRECTORY]
 
-Takes: half a minute. --docs writes docs/paper.md.
+Takes: half a minute. --docs writes docs/papers.md.
 
 E[alpha_l - alpha_(K-l)] for independent p_i, uniform on [.5, 1], is Bin(K, .75)(l) - Bin(K, .75)(K - l): alpha_l is
 affine in each p_i, so only the means count. The paper samples it: p_i uniform (Algorithm 4), or on the grid .5, .51,

@@ -2,7 +2,7 @@
 
     python benchmarks/speed/explorer_speed.py [--docs] [--screenshot]
 
-Takes: two minutes. --docs writes docs/explorer.md.
+Takes: two minutes. --docs writes docs/howto/explorer.md.
 
 The pictures, with --screenshot, are written beside that page; they need selenium and Chromium with its chromedriver.
 """
@@ -167,7 +167,7 @@ def main() -> None:
         text = f"{about}\n\n{measure(server, options.repeat)}"
         print(text)
         if options.docs:
-            page = DOCS / "explorer.md"
+            page = DOCS / "howto" / "explorer.md"
             parts = re.split(r"(<!-- /?times -->)", page.read_text())
             page.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]))
         if options.screenshot:

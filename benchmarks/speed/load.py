@@ -2,11 +2,11 @@
 
     python benchmarks/speed/load.py [--labels 100000000] [--charges 86400] [--docs]
 
-Takes: five minutes. --docs writes docs/trust_load.md.
+Takes: five minutes. --docs writes docs/trust.md.
 
 The day is compressed: four processes charge one ledger file as fast as they can, in /dev/shm if there is one, and a
 fiftieth of it on disk, which is what takes time. The budget is exactly what they charge, so that one charge lost or
-counted twice would show. Rates are by CPU seconds, but for the ledger. ``--docs`` writes docs/trust_load.md.
+counted twice would show. Rates are by CPU seconds, but for the ledger. ``--docs`` writes docs/trust.md.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labels", type=int, default=100_000_000)
     parser.add_argument("--charges", type=int, default=86_400)
-    parser.add_argument("--docs", action="store_true", help="also write docs/trust_load.md")
+    parser.add_argument("--docs", action="store_true", help="also write docs/trust.md")
     options = parser.parse_args()
     design = darrm.solve(K=K, m=3, epsilon=1)
     counter = darrm.solve(K=K, m=2, epsilon=0.5)  # m epsilon = 1 exactly: the budget is the number of labels
@@ -173,7 +173,7 @@ def main() -> None:
     )
     content = f"{table(rows)}\n\n{machine}"
     if options.docs:
-        put("load", content, DOCS / "trust_load.md")
+        put("load", content, DOCS / "trust.md")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/speed/stream_speed.py [--rows 10000000] [--docs]
 
-Takes: four minutes, and two GB of disk. --docs writes docs/streams.md.
+Takes: four minutes, and two GB of disk. --docs writes docs/howto/streams.md.
 
 Each release is a process of its own. Seconds are those from its start to its end, imports and the check of the design
 included; CPU seconds leave out what other work on the machine adds. Memory is the most it held at any time (VmHWM of
@@ -128,7 +128,7 @@ def column_seconds(folder: Path, kind: str, rows: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--docs", action="store_true", help="also put the figures into docs/streams.md")
+    parser.add_argument("--docs", action="store_true", help="also put the figures into docs/howto/streams.md")
     options = parser.parse_args()
     n = options.rows
     with tempfile.TemporaryDirectory() as name:
@@ -179,7 +179,7 @@ def main() -> None:
     content = "\n\n".join([machine, table(lines), bullets(notes)])
     print(content)
     if options.docs:
-        put("streams", content, DOCS / "streams.md")
+        put("streams", content, DOCS / "howto" / "streams.md")
 
 
 if __name__ == "__main__":

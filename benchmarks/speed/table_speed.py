@@ -3,7 +3,7 @@
     python benchmarks/speed/table_speed.py [--quick] [--docs]
     python benchmarks/speed/table_speed.py --kills [--docs]
 
-Takes: a quarter of an hour, with --kills two minutes. --docs writes docs/tables.md.
+Takes: a quarter of an hour, with --kills two minutes. --docs writes docs/howto/tables.md.
 
 The grid is solved by two processes (CPU use and verification by a separate process with it), by one, and without the
 constraints of neighbours; a table of 100,000 rows is looked up in. With --kills a third of the grid is killed up to
@@ -157,7 +157,7 @@ def main() -> None:
             line = kill_line(todo, Path(name))
         print(line)
         if options.docs:
-            put("tables-kills", line, DOCS / "tables.md")
+            put("tables-kills", line, DOCS / "howto" / "tables.md")
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -191,7 +191,7 @@ def main() -> None:
         ]
     print(bullets(lines))
     if options.docs:
-        put("tables", bullets(lines), DOCS / "tables.md")
+        put("tables", bullets(lines), DOCS / "howto" / "tables.md")
 
 
 if __name__ == "__main__":

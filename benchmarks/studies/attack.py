@@ -2,7 +2,7 @@
 
     python benchmarks/studies/attack.py [--docs] [--trainings 2000] [--seed 0]
 
-Takes: some minutes. --docs writes docs/attack.md.
+Takes: some minutes. --docs writes docs/trust.md.
 
 Each mechanism is run many times on data D and on D', where one record is replaced, and the attacker asks for labels,
 several at once or one after the other, each query depending on the labels before. From how often they say what,
@@ -43,7 +43,7 @@ import attack_many
 import pages
 from attack_seen import Array, Labels, Random, Seen, bits, tally
 
-PAGE = pages.DOCS / "attack.md"
+PAGE = pages.DOCS / "trust.md"
 TRAIN = dp_logistic_regression.train  # the library's, to put weaker ones in its place
 CONFIDENCE = 0.95  # that every bound of the table holds
 EPSILON, DELTA = 2.0, 0.01  # of a model

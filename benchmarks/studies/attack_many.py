@@ -251,7 +251,7 @@ def of_ledger(
 
 
 def by_answers(runs: int, rng: Random, source: np.random.Generator) -> Seen:
-    """A ledger that composes, where the first answer says what is charged next (docs/one_budget.md).
+    """A ledger that composes, where the first answer says what is charged next (docs/composition.md).
 
     X has a loss of 1.5 with probability q; Y publishes everything with probability f. Either fits into the budget
     after a randomized response. Who takes X after one answer and Y after the other has more than the budget.

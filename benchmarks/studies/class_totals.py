@@ -2,7 +2,7 @@
 
     python benchmarks/studies/class_totals.py [--docs] [--quick]
 
-Takes: some five minutes, --quick half a minute. --docs writes docs/many_answers.md.
+Takes: some five minutes, --quick half a minute. --docs writes docs/composition.md.
 
 Teachers are not private, one change of the data reaches one of them, all classes are as likely, a teacher names the
 right one with the accuracy and each other one as often. Every mechanism has one parameter, which is raised until the
@@ -43,7 +43,7 @@ from darrm_solvers import Rows, solve_by_cuts
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, put, table
 
-PAGE = DOCS / "many_answers.md"
+PAGE = DOCS / "composition.md"
 DELTA = 1e-5
 # K, classes, accuracy, labels, total epsilon
 ROWS = [

@@ -2,7 +2,7 @@
 
     python benchmarks/studies/digits_teachers.py [--docs] [--quick]
 
-Takes: three minutes, --quick half a minute. --docs writes docs/howto/pate_costs.md.
+Takes: three minutes, --quick half a minute. --docs writes docs/benchmarks.md.
 
 scikit-learn's digits, ten draws of which are the private records, the public queries and the test. K logistic
 regressions are trained on disjoint shards. All ways release the same number of labels within the same total
@@ -41,7 +41,7 @@ from darrm.problem.class_votes import class_probabilities
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, bullets, put, table
 
-PAGE = DOCS / "howto" / "pate_costs.md"
+PAGE = DOCS / "benchmarks.md"
 C, BASE, DELTA = 10, 0.75, 1e-5
 DRAWS, RECORDS, QUERIES = 10, 1197, 200  # records of the teachers, and labels; the other 400 images are the test
 RUNS = [
@@ -113,7 +113,7 @@ def students(chances: np.ndarray, data: tuple[np.ndarray, ...], rng: np.random.G
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Labels of ten classes by teachers that are not private.")
-    parser.add_argument("--docs", action="store_true", help="also write docs/howto/pate_costs.md")
+    parser.add_argument("--docs", action="store_true", help="also write docs/benchmarks.md")
     parser.add_argument("--quick", action="store_true", help="one total, eleven teachers, 20 labels")
     asked = parser.parse_args()
     start, clock = time.process_time(), time.time()

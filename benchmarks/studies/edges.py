@@ -2,7 +2,7 @@
 
     python benchmarks/studies/edges.py [--docs] [--slow]
 
-Takes: some minutes, with --slow some more. --docs writes docs/trust_edges.md.
+Takes: some minutes, with --slow some more. --docs writes docs/trust.md.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ def outcomes(slow: bool) -> Mapping[tuple[str, str], Counter[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slow", action="store_true", help="with the tests that take minutes")
-    parser.add_argument("--docs", action="store_true", help="also write docs/trust_edges.md")
+    parser.add_argument("--docs", action="store_true", help="also write docs/trust.md")
     options = parser.parse_args()
     found = outcomes(options.slow)
     lines, failed = ["| what | how many | what happened | run again |", "| :-- | --: | :-- | :-- |"], 0
@@ -320,7 +320,7 @@ def main() -> None:
     if failed:
         raise SystemExit(f"{failed} of these did not end as they should; docs are left as they are.")
     if options.docs:
-        put("edges", content, DOCS / "trust_edges.md")
+        put("edges", content, DOCS / "trust.md")
 
 
 if __name__ == "__main__":

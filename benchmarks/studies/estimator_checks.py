@@ -2,7 +2,7 @@
 
     python benchmarks/studies/estimator_checks.py [--docs]
 
-Takes: five minutes. --docs writes docs/learning.md.
+Takes: five minutes. --docs writes docs/howto/labels.md.
 
 Exit status 1 if a check fails that should hold, or one holds that is said not to.
 The tests run the same lists but that of planned noise.
@@ -157,7 +157,7 @@ def run(estimator: Any) -> list[dict[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run scikit-learn's checks on the estimators of darrm.")
-    parser.add_argument("--docs", action="store_true", help="also put the table into docs/learning.md")
+    parser.add_argument("--docs", action="store_true", help="also put the table into docs/howto/labels.md")
     docs = parser.parse_args().docs
     rows, notes, fine = [], [], True
     for estimator in [*ENSEMBLE, *PLANNED, *LEARNING]:
@@ -190,7 +190,7 @@ def main() -> int:
         text = "\n".join(
             [f"scikit-learn {sklearn.__version__}:", "", *table, "", "What cannot hold, and why:", "", *notes]
         )
-        pages.put("estimator_checks", text, pages.DOCS / "learning.md")
+        pages.put("estimator_checks", text, pages.DOCS / "howto" / "labels.md")
     return 0 if fine else 1
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/studies/independent_costs.py [--docs]
 
-Takes: a minute. --docs writes docs/independent.md.
+Takes: a minute. --docs writes docs/howto/verify.md.
 
 Each design is solved, and judged as the content of its file; seconds are of the processor.
 """
@@ -64,7 +64,7 @@ def main() -> None:
     text = table(rows)
     print(text)
     if options.docs:
-        put("costs", text, DOCS / "independent.md")
+        put("costs", text, DOCS / "howto" / "verify.md")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/studies/noisy_max_totals.py [--docs] [--quick]
 
-Takes: some five minutes, --quick half a minute. --docs writes docs/many_answers.md.
+Takes: some five minutes, --quick half a minute. --docs writes docs/composition.md.
 
 Teachers are not private, and one change of the data reaches one vote. delta is 1e-5 for all labels together. Seconds
 are processor time of one core.
@@ -28,7 +28,7 @@ from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, put, table
 
-PAGE = DOCS / "many_answers.md"
+PAGE = DOCS / "composition.md"
 DELTA = 1e-5
 QUICK = [(25, 2, 0.2, 100), (25, 3, 0.2, 100)]
 GAUSSIAN = [*QUICK, (25, 5, 0.2, 100), (25, 10, 0.2, 100), (100, 3, 0.2, 100), (25, 2, 0.05, 1000), (25, 3, 0.05, 1000)]

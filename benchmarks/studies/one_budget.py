@@ -2,7 +2,7 @@
 
     python benchmarks/studies/one_budget.py [--docs] [--quick]
 
-Takes: some three minutes, --quick two. --docs writes docs/one_budget_figures.md.
+Takes: some three minutes, --quick two. --docs writes docs/benchmarks.md.
 
 Neighbours are replace-one and the total delta is 1e-5 throughout. Every figure is an upper bound on epsilon, rounded
 up, but for those of the wrong neighbours. Design A is K = 11, m = 3, epsilon = .1, design B is K = 21, m = 2,
@@ -32,7 +32,7 @@ from darrm import interop, objectives
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, put, table
 
-PAGE = DOCS / "one_budget_figures.md"
+PAGE = DOCS / "benchmarks.md"
 # What a report says of a training: an epsilon at this delta.
 TRAINING_DELTA = 5e-7
 SEED = 20261122

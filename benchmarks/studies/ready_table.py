@@ -4,7 +4,7 @@
     python benchmarks/studies/ready_table.py --part 50   every fiftieth design
     python benchmarks/studies/ready_table.py --part 40 --out part.csv --independent   and check each
 
-Takes: some minutes. --docs writes docs/tables.md.
+Takes: some minutes. --docs writes docs/howto/tables.md.
 
 K = 2..51, m = 1..K/2 + 1 (from there on none needs noise), epsilon .05 to 1, Delta 0, 1e-6, 1e-5, ``max_affected`` K
 and, for disjoint shards, 1 and 2.
@@ -76,7 +76,7 @@ def main() -> None:
     if options.independent:
         print(checked_independently(table))
     if options.docs:
-        put("ready", line, DOCS / "tables.md")
+        put("ready", line, DOCS / "howto" / "tables.md")
 
 
 if __name__ == "__main__":

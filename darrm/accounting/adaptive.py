@@ -7,7 +7,7 @@ V_0(a) = max(0, 1 - a),
     V_Q(a) = max over rows of  sum over o of  P_o V_{Q-1}(a Q_o / P_o),
 
 and delta_Q(epsilon) = V_Q(e^epsilon). Two answers: a point (x, y) of a region is the row (x, 1 - x), (y, 1 - y). All of
-it is proved in docs/theory.md, "Exact composition", and docs/many_answers.md.
+it is proved in docs/theory.md, "Exact composition", and docs/composition.md.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def compose(
 
     Notes
     -----
-    docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition"; docs/many_answers.md
+    docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition"; docs/composition.md
     for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query; above 10,000 queries
     blocks are composed as privacy loss distributions, which costs some percent.
 

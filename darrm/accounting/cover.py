@@ -1,7 +1,7 @@
 """Fewer rows that are worse than all the rows of a release: what is dominated is left out, what is alike is merged.
 
 The profile of a row is h(a) = sum over answers of max(0, P_o - a Q_o). If h_r <= h_w at all a >= 0, row r never gives
-more than row w in the recursion of `darrm.accounting.adaptive` (docs/many_answers.md, Proposition 2). h is convex, and
+more than row w in the recursion of `darrm.accounting.adaptive` (docs/composition.md, Proposition 2). h is convex, and
 that of w is linear between its kinks, the ratios P_o / Q_o; so to compare them there proves it.
 
 Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not

@@ -6,7 +6,7 @@ A mechanism has two curves: the excess V(a) of its answers on D over those on D'
 
 V is convex in a, so straight lines between its points are above it, and describe a pair of distributions that
 dominates the mechanism. Independent pairs convolve. Proof, also for labels that are released in turn:
-docs/one_budget.md.
+docs/composition.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 At one order, fixed beforehand, the Renyi divergences of all mechanisms add up, whoever chose them and why, if their sum
 is held below a number that was fixed beforehand too (Feldman, Zrnic, NeurIPS 2021). Proof, with the part that fails:
-docs/one_budget.md, "Chosen along the way".
+docs/composition.md, "Chosen along the way".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Labels of a design beside anything else that spends the same budget.
 
-Labels may be asked for in any order, between all else: docs/one_budget.md.
+Labels may be asked for in any order, between all else: docs/composition.md.
 """
 
 from __future__ import annotations

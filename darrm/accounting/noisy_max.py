@@ -207,7 +207,7 @@ def noisy_max_parameter(
 
     Notes
     -----
-    docs/many_answers.md. Some ten totals.
+    docs/composition.md. Some ten totals.
 
     Examples
     --------

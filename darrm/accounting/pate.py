@@ -107,7 +107,7 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
     Notes
     -----
     The formula is Proposition 12 of Canonne, Kamath, Steinke (NeurIPS 2020). What a single order proves at best is
-    less where delta or rdp is such (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/many_answers.md,
+    less where delta or rdp is such (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/composition.md,
     Proposition 4. Theorem 5 of Papernot et al. (ICLR 2018), rdp + ln(1 / delta) / (a - 1), is never below either. For
     any number of votes and of classes if ``rdp`` is. If it came from votes (`gnmax_rdp`), the result is private itself.
 

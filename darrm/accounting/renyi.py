@@ -16,7 +16,7 @@ def epsilon_of_orders(orders: Array, rdp: Array, delta: float) -> Array:
         epsilon = min over x in [0, 1) of ln( (1 - 1/a) (y^a - x^a) / (y^(a-1) - x^(a-1)) ),
         y^(a-1) = x^(a-1) + (e^((a-1) rdp) + (a-1) x^a - a x^(a-1)) / (a delta),      a the order
 
-    With x = 0 it is rdp + ln(1 - 1/a) - ln(a delta) / (a - 1). Proof: docs/many_answers.md, Proposition 4.
+    With x = 0 it is rdp + ln(1 - 1/a) - ln(a delta) / (a - 1). Proof: docs/composition.md, Proposition 4.
     """
     # Where x is near y little is left of the differences: what rounding does to them is added.
     best = np.where(np.isinf(orders), rdp, np.inf)

@@ -1,7 +1,7 @@
 """How a ledger adds up: four rules, each with its own proof.
 
 exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition")
-composed    anything, by the product of the pairs that dominate it (docs/one_budget.md, Theorem 1)
+composed    anything, by the product of the pairs that dominate it (docs/composition.md, Theorem 1)
 renyi       anything, by its Renyi divergence of one order (Theorem 2)
 basic       anything of which (epsilon, delta) is known, by their sums
 """

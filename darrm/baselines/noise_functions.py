@@ -197,7 +197,7 @@ def constant(
 
     Notes
     -----
-    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024) with one change (docs/misprints.md). Its pair (13) is the worst one for
+    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024) with one change (docs/errata.md). Its pair (13) is the worst one for
     tau >= m alone; for tau < m (lam, 0) is worse. General composition as in their Appendix D.1.1. `largest_constant` is
     at least as large. Where nothing is to spare, as for K = 1, `darrm.verify` can ask for less by its own rounding;
     `darrm.repair` gives that.

@@ -31,7 +31,7 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "names, their columns are taken by name, in any order and among others; else all columns in the order of its "
     "groups. Votes are 0 and 1, or the numbers of the design's classes from 0 on, or the names of these. An absent "
     "voter has -1 or nothing, if the design allows absent voters. Columns id and label may be there. No id and no "
-    "voter may come twice (docs/streams.md, What a votes file may look like).",
+    "voter may come twice (docs/howto/streams.md, What a votes file may look like).",
 )
 @click.option(
     "--out",

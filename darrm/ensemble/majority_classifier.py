@@ -123,7 +123,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     Fixed: docs/theory.md, Lemma 8; equal votes give the first of ``classes_``. Fresh: Algorithm 1 of Jiang, Zhang,
     Joshi (TMLR 2024), or the decision of least wrong labels (docs/decisions.md), and exact adaptive composition
     (Lemma 9); equal votes are decided by coins. Non-private: Papernot et al. (ICLR 2018), disjoint shards, charged by
-    exact adaptive composition (docs/many_answers.md). ``queries`` takes noisy max, permute-and-flip or the optimum,
+    exact adaptive composition (docs/composition.md). ``queries`` takes noisy max, permute-and-flip or the optimum,
     whichever is planned to be right most often. A fit that is refused tells something about the data that no epsilon
     covers.
 

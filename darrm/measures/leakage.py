@@ -183,7 +183,7 @@ def composed_leakage(leakages: ArrayLike) -> float:
 
     Notes
     -----
-    Lemma 5 and Corollary 15 of Saeidian et al. (2021); docs/misprints.md has what (7) and (10) leave out.
+    Lemma 5 and Corollary 15 of Saeidian et al. (2021); docs/errata.md has what (7) and (10) leave out.
 
     Examples
     --------

@@ -136,7 +136,7 @@ FIGURES = {
 @pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "parameter"), FIGURES)
 def test_the_table_of_both_parities(kind: Kind, parameter: float) -> None:
-    """As docs/many_answers.md prints it."""
+    """As docs/composition.md prints it."""
     totals = [compose(kind(parameter, K=K, classes=2), 20, delta=1e-5).upper for K in (9, 10)]
     assert totals == pytest.approx(FIGURES[kind, parameter], abs=6e-3)
 

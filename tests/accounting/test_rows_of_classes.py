@@ -104,7 +104,7 @@ def test_a_quarter_for_each_class_is_drawn_exactly_and_costs_nothing() -> None:
 
 
 def _excess(labels: int, a: float, rows: list[tuple[list[float], list[float]]]) -> float:
-    """V(a) of a few labels, by going through all choices: the recursion of docs/many_answers.md."""
+    """V(a) of a few labels, by going through all choices: the recursion of docs/composition.md."""
     if not labels:
         return max(0.0, 1 - a)
     return max(

@@ -130,7 +130,7 @@ def test_totals_of_fixed_teachers_are_those_of_their_shards(monkeypatch: pytest.
         assert row[composition.FIXED_ONE] == pytest.approx(0.0892, rel=1e-9)
         assert row[composition.FIXED_ALL] == pytest.approx(optimal(0.0892, 1e-4, 11, row["delta"]).epsilon, rel=1e-9)
         assert row[composition.FIXED_ONE] < row[composition.FIXED_ALL] < row["exact"] < row["paper"]
-    page = (pages.DOCS / "composition.md").read_text(encoding="utf-8")
+    page = (pages.DOCS / "papers.md").read_text(encoding="utf-8")
     for row in rows:  # the page holds what the script prints
         [line] = [line for line in page.splitlines() if line.startswith(f"| MNIST | {row['m']} | 100 |")]
         cells = [float(cell) for cell in line.split("|")[4:-1]]

@@ -22,7 +22,7 @@ import darrm
 from darrm.accounting import Ledger
 from darrm.cli import app, endings, main
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "scripts.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.1"]
 BUDGET = ["--total-epsilon", "9", "--total-delta", "1e-6", "--voters", "fresh"]
 VOTERS = ["--K", "3", "--epsilon", "1", "--base-accuracy", "0.85", "--max-affected", "1", "--queries", "5"]

@@ -134,7 +134,7 @@ def test_fit_makes_no_ledger_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
-    """Who asks it may stop, or charge something else, by its answers: docs/one_budget.md has what that costs."""
+    """Who asks it may stop, or charge something else, by its answers: docs/composition.md has what that costs."""
     for rule in ("composed", "renyi", "basic"):
         Ledger.create(tmp_path / rule, total_epsilon=6.0, total_delta=1e-5, voters="fresh", rule=rule)
     with pytest.raises(darrm.InputError, match=r'rule "composed".*settled beforehand.*"exact", "renyi" or "basic"'):

@@ -1,4 +1,4 @@
-"""What docs/misprints.md says of Saeidian et al. (2021) and Busa-Fekete et al. (2023, 2024), by small computations."""
+"""What docs/errata.md says of Saeidian et al. (2021) and Busa-Fekete et al. (2023, 2024), by small computations."""
 
 import itertools
 import math

@@ -1,7 +1,7 @@
 """Formulas of the papers on labels and leakage that no other test checks, each against the library or by quadrature.
 
 Numbers of equations are those of Saeidian et al. (IEEE TIFS 2021) and Busa-Fekete et al. (2023, 2024).
-docs/papers_items.md lists all items with their tests.
+docs/errata.md lists all items with their tests.
 """
 
 import itertools
@@ -220,7 +220,7 @@ def mixtures() -> list[tuple[float, float, float]]:
 
 
 def test_lemma_a2_as_printed() -> None:
-    """Its half-width is too small for its proof (docs/misprints.md). Of these bags none breaks what it says."""
+    """Its half-width is too small for its proof (docs/errata.md). Of these bags none breaks what it says."""
     for a, b, w in mixtures():
         p, v = w * a + (1 - w) * b, w * a * (1 - a) + (1 - w) * b * (1 - b)
         for k in (1, 2, 5, 20, 60):

@@ -1,4 +1,4 @@
-"""What docs/misprints.md says of Jiang, Zhang, Joshi (TMLR 2024), each by a small computation."""
+"""What docs/errata.md says of Jiang, Zhang, Joshi (TMLR 2024), each by a small computation."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python tests/tools/mutation.py [--sample 15] [--seed 1] [--module darrm/constraints/multisets.py ...] [--docs]
 
-Takes: twenty minutes. --docs writes docs/trust_mutants.md.
+Takes: twenty minutes. --docs writes tests/tools/mutants.md.
 
 Runs of other days stay on the page, below.
 
@@ -48,7 +48,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUED = Path(__file__).with_name("mutation_survivors.json")
-PAGE = ROOT / "docs" / "trust_mutants.md"
+PAGE = ROOT / "tests" / "tools" / "mutants.md"
 
 ENGINE = ["tests/certificate/test_separation.py", "tests/certificate/test_verify.py"]
 PROTOCOL = ["tests/certificate/test_protocol.py", *ENGINE]

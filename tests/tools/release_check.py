@@ -2,7 +2,7 @@
 
     python tests/tools/release_check.py [--out dist] [--docs]
 
-Takes: a minute or two. --docs writes docs/trust_release.md.
+Takes: a minute or two. --docs writes docs/trust.md.
 
 From the last commit, and from nothing else: what is not committed is refused.
 
@@ -14,7 +14,7 @@ From the last commit, and from nothing else: what is not committed is refused.
 4. That environment as a CycloneDX list (SBOM): it holds what darrm requires, and a second environment gives the same
    bytes. What pip-audit knows against it.
 
-Needs the extra ``release``, git and a package index. --docs writes the rows of docs/trust_release.md.
+Needs the extra ``release``, git and a package index. --docs writes the rows of docs/trust.md.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def audit(python: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="keep what was built here")
-    parser.add_argument("--docs", action="store_true", help="write the rows of docs/trust_release.md")
+    parser.add_argument("--docs", action="store_true", help="write the rows of docs/trust.md")
     asked = parser.parse_args()
     if changed := run("git", "status", "--porcelain"):
         raise SystemExit(f"A release is made of a commit. Commit or remove these first:\n{changed}")
@@ -311,7 +311,7 @@ def main() -> None:
         ]  # fmt: skip
         shown = [dict(zip(("what", "how many", "what happened", "run again"), row, strict=True)) for row in rows]
         made = f"Python {platform.python_version()}, {platform.system()}, hatchling {version('hatchling')}."
-        pages.put("release", f"{left(pages.table(shown))}\n\n{made}", ROOT / "docs" / "trust_release.md")
+        pages.put("release", f"{left(pages.table(shown))}\n\n{made}", ROOT / "docs" / "trust.md")
 
 
 def left(table: str) -> str:

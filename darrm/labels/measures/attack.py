@@ -98,7 +98,7 @@ def shortcut_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
     Notes
     -----
     An output of an epsilon-label-DP mechanism moves log odds by at most epsilon, so odds beyond e^epsilon stay above 1.
-    The cost is that of A*. After Theorem 6.3 of Busa-Fekete et al. (2023), whose A** is misprinted (docs/misprints.md).
+    The cost is that of A*. After Theorem 6.3 of Busa-Fekete et al. (2023), whose A** is misprinted (docs/errata.md).
     Its first two cases are exchanged, and the third says y_i, the secret that the attacker is after. For randomized
     response these are the three cases of their Theorem 3.7.
 

@@ -156,7 +156,7 @@ def proportions(p: float, spread: float, k: int) -> float:
     of the half-width t with probability at most 1 / (2 n). The printed half-width, sqrt(n) c_n, is too small for that:
     at n = 1000 and p = 1/2 it is left with probability 0.054 instead of 0.0005. The step min(a, b) <= a b / (a + b) of
     its proof does not hold, but min(a, b) <= a^(1/4) b^(3/4) does, with the same result. Lemma A.3, on which it rests,
-    lost a factor of 2 that does no harm (docs/misprints.md).
+    lost a factor of 2 that does no harm (docs/errata.md).
     `darrm.labels.measures.bounds_over_bags.proportions` is never above this bound and has a proof of its own
     (Proposition 1 of docs/label_privacy.md). So this bound has it too. The theorem is Theorem 3.3 of 2024.
     `proportions_individual` is for a given bag.
