@@ -195,7 +195,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             | PLANNED
             | CHEAP,
             {"groups": [(3, "auto")], "max_affected": 2, "base_accuracy": 0.75, "at_most": 1.0}
-            | {"collector_epsilon": 8.0}
+            | {"aggregator_epsilon": 8.0}
             | PLANNED
             | CHEAP,
         ],
@@ -503,7 +503,7 @@ INFINITE = {
     ("VoterGroup", "epsilon"),
     ("compare", "time_limit"),
     ("plan", "time_limit"),
-    ("plan", "collector_epsilon"),
+    ("plan", "aggregator_epsilon"),
     ("plan", "epsilon"),
     ("objectives.randomized_response_accuracy", "epsilon"),
     ("Design", "gap"),

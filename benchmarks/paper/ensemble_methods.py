@@ -192,7 +192,7 @@ def unaided(total: float, max_affected: int, queries: int, K: int) -> float:
 
 
 def collected(epsilon: float, max_affected: int, queries: int) -> float:
-    """Epsilon of all raw answers, which the collector sees, for one record at `DELTA`: their optimal composition."""
+    """Epsilon of all raw answers, which the aggregator sees, for one record at `DELTA`: their optimal composition."""
     return optimal(epsilon, 0.0, max_affected * queries, DELTA).epsilon
 
 
@@ -215,7 +215,7 @@ def planned(total: float, max_affected: int, queries: int, K: int, most: float =
     """`planned_at` the epsilon of an answer, up to ``most``, with which most labels are right for `ASSUMED` voters.
 
     Only public numbers are looked at: the coins of the answers are included, the data is not. Of epsilons that differ
-    by less than `WORTH` it is the least, because the collector sees the answers (`collected`).
+    by less than `WORTH` it is the least, because the aggregator sees the answers (`collected`).
     """
     least = unaided(total, max_affected, queries, K)
     among = sorted({min(least, most), *(one for one in ANSWERS if least < one <= most)})

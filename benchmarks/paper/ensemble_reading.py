@@ -34,7 +34,7 @@ def findings(
         _one_label(),
         _totals(totals),
         _budgets(accuracy),
-        _collector(accuracy),
+        _aggregator(accuracy),
         _several(accuracy),
         _tie(accuracy),
         _fresh(curve),
@@ -161,7 +161,7 @@ def said_of(most: str) -> str:
     return "any epsilon of an answer" if most == "any" else f"answers of {most}"
 
 
-def _collector(accuracy: Budgets) -> str:
+def _aggregator(accuracy: Budgets) -> str:
     """What the noise at the majority brings fresh voters with t = 1, and what it costs."""
     parts = []
     for q in (20, 100):
@@ -171,8 +171,8 @@ def _collector(accuracy: Budgets) -> str:
             for one in by_total.values()
         ]
         parts.append(
-            f"For Q = {q} the gain is {min(gains):.3f} to {max(gains):.3f}. Together the raw answers, "
-            f"which the collector sees, have an epsilon of up to {methods.collected(methods.CAP, 1, q):.0f} instead of "
+            f"For Q = {q} the gain is {min(gains):.3f} to {max(gains):.3f}. Together the raw answers, which "
+            f"the aggregator sees, have an epsilon of up to {methods.collected(methods.CAP, 1, q):.0f} instead of "
             "the total of the labels."
         )
     return (

@@ -14,8 +14,8 @@ Equal totals: these teachers are FIXED voters. A record reaches t of them (1 for
 labels costs at most t teachers. Here t teachers cost the whole total, so their plain majority keeps it; noise at the
 labels would help if the total were below what they cost. Single labels of fixed voters must not be composed. FRESH
 voters randomize every answer, and their labels do compose. The epsilon of an answer is chosen by public numbers, and
-the raw answers, which the collector sees, cost more than the labels: both totals are in every table. GNMax is gauged by
-the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released. Accuracies
+the raw answers, which the aggregator sees, cost more than the labels: both totals are in every table. GNMax is gauged
+by the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released. Accuracies
 from the second table on are expected over the coins of the release, on all held-out queries. Same seed, same teachers
 and votes.
 """
@@ -248,9 +248,9 @@ def budgets(
     return found
 
 
-def told(share: str, collector: float) -> str:
-    """A share of right labels, and in brackets the total of the collector."""
-    return f"{share} ({collector:.0f})" if collector >= 100 else f"{share} ({collector:.3g})"
+def told(share: str, aggregator: float) -> str:
+    """A share of right labels, and in brackets the total of the aggregator."""
+    return f"{share} ({aggregator:.0f})" if aggregator >= 100 else f"{share} ({aggregator:.3g})"
 
 
 def budget_rows(name: str, found: dict[float, dict[str, Array]]) -> list[Row]:
@@ -284,7 +284,7 @@ def answer_rows(totals: Sequence[float] = TOTALS) -> list[Row]:
             row: Row = {"t": t, "Q": q, "total epsilon of the labels": total}
             for said in (LESS, *MOST):
                 epsilon, all_answers = learned(total, t, q, said, K)
-                row |= {f"an answer, {said}": epsilon, f"the collector, {said}": all_answers}
+                row |= {f"an answer, {said}": epsilon, f"the aggregator, {said}": all_answers}
             rows.append(row)
     return rows
 
@@ -337,7 +337,7 @@ def estimator_rows(name: str, seed: int, folder: Path | None, epsilon: float = 1
             plain = methods.design_of(np.ones(K + 1), MajorityProblem(K, t, epsilon, max_affected=t))
             row["no noise, total"] = compose(plain, q, delta=DELTA, voters="fresh").upper
             row["no noise"] = share_right(none, cast, data.truth)
-            row["the collector"] = methods.collected(epsilon, t, q)
+            row["the aggregator"] = methods.collected(epsilon, t, q)
             ensemble = PrivateMajorityClassifier(
                 model,
                 voters="fresh",
@@ -380,7 +380,7 @@ def size_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float]
                     right.setdefault(way, []).append(share_right(released, cast, data.truth))
             row: Row = {"data": name, "total epsilon": total, "K": voters, "records each": len(data.y) // voters}
             row |= {way: float(np.mean(values)) for way, values in right.items()}
-            row |= {f"the collector, t = {t}": learned(total, t, 20, CAPPED, voters)[1] for t in (1, 3)}
+            row |= {f"the aggregator, t = {t}": learned(total, t, 20, CAPPED, voters)[1] for t in (1, 3)}
             rows.append(row)
     return rows
 

@@ -58,8 +58,8 @@ def over_epsilon() -> Iterator[dict[str, Any]]:
             "wrong, reaches 1": round(one.wrong, 4),
             "wrong, reaches 2": round(two.wrong, 4),
             "all labels cost": f"{max(one.spent, two.spent):.2f}",
-            "all votes cost, 1": at_least(one.collector, 4),
-            "all votes cost, 2": at_least(two.collector, 4),
+            "all votes cost, 1": at_least(one.aggregator, 4),
+            "all votes cost, 2": at_least(two.aggregator, 4),
         }
 
 

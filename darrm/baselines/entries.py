@@ -41,7 +41,7 @@ class Entry:
         All labels together are (total, total_delta)-DP: proved. Infinite if no epsilon is.
     within : bool
         Whether that is within the budget of the comparison; for one release, whether the certificate holds.
-    collector : float
+    aggregator : float
         Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if they are not private.
     interval : Interval or None
         Mean of the absolute error of Definition 2.4 over sampled vote probabilities, and its 95 % interval: the same
@@ -60,7 +60,7 @@ class Entry:
     certificate: Certificate | None = None
     total: float = math.nan
     within: bool = True
-    collector: float = math.nan
+    aggregator: float = math.nan
     interval: Interval | None = None
     design: Design | None = None
 
@@ -80,7 +80,7 @@ class Entry:
         return self.table
 
 
-OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected_cost", "collector")
+OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected_cost", "aggregator")
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error")
 
 

@@ -90,7 +90,7 @@ def command(out: Path | None, as_json: bool) -> None:
         f"{int((released != truth).sum())} of them are wrong this time.\n"
     )
     say(f"{plan_words.together(answer)} {_WHO}\n")
-    say(f"{plan_words.collector(answer)} {_ASKED}")
+    say(f"{plan_words.aggregator(answer)} {_ASKED}")
     voters = ("--K", K, "--epsilon", epsilon, "--base-accuracy", BASE_ACCURACY, "--max-affected", reached)
     total = ("--total-epsilon", TOTAL_EPSILON, "--total-delta", TOTAL_DELTA, "--voters", "fresh")
     suggest("To plan for voters of your own, change these numbers", "plan", *voters, "--queries", queries, *total)
@@ -135,9 +135,9 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         title="Label error rate at one total budget",
         title_justify="left",
     )
-    own = comparison["planned"].collector
+    own = comparison["planned"].aggregator
     for each in comparison:
-        here = _percent(_wrong(each.table, votes, truth)) if each.collector == own else ""
+        here = _percent(_wrong(each.table, votes, truth)) if each.aggregator == own else ""
         cells = (_percent(each.wrong), here, wording.at_least(each.total), "yes" if each.within else "no")
         rows.add_row(each.name, *cells, style=None if each.within else "dim")
     say(rows)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @setting_options
 @columns_option
 @common.number("--at-most", "For epsilon auto: the largest epsilon of a vote, in nats.")
-@common.number("--collector-epsilon", "For epsilon auto: the largest epsilon of all votes together, in nats.")
+@common.number("--aggregator-epsilon", "For epsilon auto: the largest epsilon of all votes together, in nats.")
 @click.option("--no-comparison", is_flag=True, help="Leave out what else the same budget buys.")
 @common.number(
     "--time-limit", "Seconds, looked at inside all steps of the search; then the best design so far.", default=math.inf
@@ -72,7 +72,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         ledger = out.with_name(f"{out.stem}-ledger.json")
         total = ("--total-epsilon", float(answer.total_epsilon), "--total-delta", float(answer.total_delta))
         count = "To keep count of its labels"
-        if answer.voters == "fixed" and answer.collector <= answer.total_epsilon:
+        if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon:
             rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
             count += f" (for several designs of these voters {rule} in place of {out})"
         suggest(count, "ledger", "create", ledger, out, *total, "--voters", answer.voters)
@@ -123,6 +123,6 @@ def show(answer: Plan) -> None:
     if answer.curve:
         show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), "Votes of other epsilons")
         console.print()
-    console.print(plan_words.collector(answer))
+    console.print(plan_words.aggregator(answer))
     console.print(plan_words.one_label(answer))
     show_assumptions(answer)

@@ -24,14 +24,14 @@ class Step:
         The probability that a label is not the truth.
     public : float
         What all labels cost together: they are (public, total_delta)-DP, proved.
-    collector : float
+    aggregator : float
         Epsilon of all votes together, for whoever sees them, at ``total_delta``.
     """
 
     epsilon: float
     wrong: float
     public: float
-    collector: float
+    aggregator: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class Plan:
         The same as ``wrong`` for the plain majority of the same votes.
     wrong_without_privacy : float
         And for the majority of the answers before they were randomized; NaN if they are not known.
-    collector : float
+    aggregator : float
         Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if votes are not private.
     vote_epsilon : float
         The largest epsilon of a vote; the last step of the curve has the epsilon that was found for "auto".
@@ -84,7 +84,7 @@ class Plan:
     disagreement: float
     wrong_without_noise: float
     wrong_without_privacy: float
-    collector: float
+    aggregator: float
     vote_epsilon: float
     curve: tuple[Step, ...]
     comparison: Comparison | None

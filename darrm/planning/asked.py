@@ -128,7 +128,7 @@ def groups_of(
 
 
 def end_of(
-    setting: Setting, free: tuple[int, ...], budget: Budget, at_most: float | None, collector: float | None
+    setting: Setting, free: tuple[int, ...], budget: Budget, at_most: float | None, aggregator: float | None
 ) -> float:
     """The largest epsilon of a vote that is allowed."""
     if setting.base is None:
@@ -136,15 +136,15 @@ def end_of(
             'epsilon "auto" needs base_accuracy: how often answers are right before they are randomized, from which '
             "follows how often votes of each epsilon are."
         )
-    if at_most is None and collector is None:
+    if at_most is None and aggregator is None:
         raise InputError(
             'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (--at-most 2, '
-            "nats of a vote), or collector_epsilon=50 (--collector-epsilon 50, nats of all votes together)."
+            "nats of a vote), or aggregator_epsilon=50 (--aggregator-epsilon 50, nats of all votes together)."
         )
     end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
-    if collector is None:
+    if aggregator is None:
         return end
-    limit = real("collector_epsilon", collector, 0, ends="(]", hint="Pass nats, e.g. 50.0.")
+    limit = real("aggregator_epsilon", aggregator, 0, ends="(]", hint="Pass nats, e.g. 50.0.")
 
     def learnt(epsilon: float) -> float:
         return setting.with_epsilon(epsilon, free).votes_total(budget.queries, budget.delta, budget.voters)
@@ -154,7 +154,7 @@ def end_of(
         return end
     if learnt(low) > limit:
         raise BudgetError(
-            f"No epsilon of a vote keeps the epsilon of all votes together within {limit:g}. Raise collector_epsilon, "
+            f"No epsilon of a vote keeps the epsilon of all votes together within {limit:g}. Raise aggregator_epsilon, "
             "ask fewer queries, or lower max_affected."
         )
     while high - low > 1e-6 * high:

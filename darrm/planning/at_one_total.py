@@ -69,7 +69,7 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
         if math.isfinite(total):
             said = "not of these: each private once, for all its answers"
             rows.append(
-                replace(compared.row(f"{plain} of fixed voters", said, setting.majority(), total), collector=total)
+                replace(compared.row(f"{plain} of fixed voters", said, setting.majority(), total), aggregator=total)
             )
     return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters)
 
@@ -94,7 +94,7 @@ class _Compared:
             setting.disagreement(table),
             total=total,
             within=total <= budget.epsilon,
-            collector=setting.votes_total(budget.queries, budget.delta, budget.voters),
+            aggregator=setting.votes_total(budget.queries, budget.delta, budget.voters),
         )
 
     def _label(self, setting: Setting, table: Array) -> OneLabel:

@@ -71,7 +71,7 @@ def plan(
     cost: ArrayLike | None = None,
     objective: Objective | None = None,
     at_most: float | None = None,
-    collector_epsilon: float | None = None,
+    aggregator_epsilon: float | None = None,
     ordered: bool = False,
     classes: int | Iterable[str] = 2,
     adjacency: str = "replace-one",
@@ -117,7 +117,7 @@ def plan(
         Any other goal of `darrm.objectives`.
     at_most : float, optional
         For epsilon "auto": the largest epsilon of a vote to consider, in nats.
-    collector_epsilon : float, optional
+    aggregator_epsilon : float, optional
         For epsilon "auto": the largest epsilon of all votes together, for whoever sees them, at ``total_delta``.
     ordered : bool
         As in `darrm.solve`.
@@ -165,7 +165,7 @@ def plan(
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
     if isinstance(prior, Prior | str):
-        others = (base_accuracy, accuracy, cost, objective, at_most, collector_epsilon)
+        others = (base_accuracy, accuracy, cost, objective, at_most, aggregator_epsilon)
         if len(given) > 1 or free or any(other is not None for other in others):
             raise InputError(
                 "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
@@ -194,11 +194,11 @@ def plan(
             budget.voters,
         )
     if free:
-        end = end_of(setting, free, budget, at_most, collector_epsilon)
+        end = end_of(setting, free, budget, at_most, aggregator_epsilon)
         steps = [(each, setting.with_epsilon(each, free)) for each in (*series(end), end)]
-    elif at_most is not None or collector_epsilon is not None:
+    elif at_most is not None or aggregator_epsilon is not None:
         raise InputError(
-            'at_most and collector_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto".'
+            'at_most and aggregator_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto".'
         )
     else:
         steps = [(math.nan, setting)]

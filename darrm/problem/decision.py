@@ -68,7 +68,7 @@ class DecisionProblem(ByGroups):
     Notes
     -----
     Neighbours are symmetric: with (D, D') the pair (D', D) is adjacent too. Who the voters are does not depend on the
-    data. The guarantee is for one decision, and for those who see it: the collector sees the votes. What several
+    data. The guarantee is for one decision, and for those who see it: the aggregator sees the votes. What several
     decisions cost depends on whether the voters are fresh or fixed, see the documentation.
 
     Examples

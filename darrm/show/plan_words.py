@@ -69,7 +69,7 @@ def remarks(plan: Plan) -> list[str]:
             f"These labels are hardly better than {chance}. Ask fewer queries, raise the budget, or look at how many "
             "voters one change of the data really reaches (max_affected)."
         )
-    if plan.voters == "fixed" and plan.collector > plan.total_epsilon and plan.disagreement > 1e-9:
+    if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:
         said += _price(plan) + _private_voters_alone(plan)
     return said
 
@@ -195,7 +195,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             row.called,
             *(_figure(getattr(row, name)) for name in figures),
             at_least(row.total) if row.within else f"{at_least(row.total)} (over)",
-            at_least(row.collector),
+            at_least(row.aggregator),
         )
         for row in comparison
     ]
@@ -246,25 +246,27 @@ def columns_meant(comparison: Comparison) -> str:
 def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
     """A row for each epsilon of the votes."""
     return [
-        (f"{step.epsilon:.4g}", f"{step.wrong:.4f}", at_least(step.public), at_least(step.collector))
+        (f"{step.epsilon:.4g}", f"{step.wrong:.4f}", at_least(step.public), at_least(step.aggregator))
         for step in plan.curve
     ]
 
 
-def collector(plan: Plan) -> str:
+def aggregator(plan: Plan) -> str:
     """How private all votes together are, for whoever sees them."""
     problem = plan.design.problem
     affected = problem.affected
     if any(math.isinf(kind.epsilon) for kind in affected):
         return "Whoever sees all votes must be trusted with all they tell: votes are not private by themselves."
-    if math.isinf(plan.collector):
+    if math.isinf(plan.aggregator):
         return (
             f"Whoever sees all votes must be trusted with all they tell: at delta {exactly(plan.total_delta)} no "
             "epsilon is proved for all of them together."
         )
     largest = "at most " if len({group.epsilon for group in problem.groups}) > 1 else ""
     epsilon = f"epsilon {largest}{exactly(plan.vote_epsilon)}"
-    together = f"All votes together are ({at_least(plan.collector)}, {exactly(plan.total_delta)})-DP for any one record"
+    together = (
+        f"All votes together are ({at_least(plan.aggregator)}, {exactly(plan.total_delta)})-DP for any one record"
+    )
     trusted = "Whoever sees them must be trusted with that."
     if plan.voters == "fixed":
         return f"{together}, because each voter is private with all its answers together, by {epsilon}. {trusted}"
@@ -290,6 +292,6 @@ def plan_html(plan: Plan) -> Markup:
         parts.append(comparison_html(plan.comparison))
     if plan.curve:
         parts.append(grid(CURVE_HEADS, curve_rows(plan), caption="Votes of other epsilons"))
-    parts += [paragraph(collector(plan)), paragraph(one_label(plan))]
+    parts += [paragraph(aggregator(plan)), paragraph(one_label(plan))]
     parts.append(details("assumed", join([element("p", assumption) for assumption in plan.assumptions])))
     return join(parts)

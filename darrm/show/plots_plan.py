@@ -62,11 +62,11 @@ def _curve(plan: Plan) -> Any:
         f"{plan.queries} labels within ({plan.total_epsilon:g}, {plan.total_delta:g}), voters {plan.voters}",
         fontsize=TEXT,
     )
-    private = [step for step in plan.curve if math.isfinite(step.collector)]
-    curve(below, [s.epsilon for s in private], [s.collector for s in private], LOOKS[1], "who sees\nthe votes")
+    private = [step for step in plan.curve if math.isfinite(step.aggregator)]
+    curve(below, [s.epsilon for s in private], [s.aggregator for s in private], LOOKS[1], "who sees\nthe votes")
     curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "who sees\nthe labels")
     # Nothing but zeros has no logarithm: tiny votes tell nothing beyond the total delta.
-    scale = "log" if any(max(step.public, step.collector) > 0 for step in plan.curve) else "linear"
+    scale = "log" if any(max(step.public, step.aggregator) > 0 for step in plan.curve) else "linear"
     below.set(xscale="log", yscale=scale, xlabel="epsilon of one vote, nats", ylabel="epsilon of all labels, nats")
     for ax in (above, below):
         tidy(ax)

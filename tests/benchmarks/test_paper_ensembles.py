@@ -250,9 +250,9 @@ def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
         # No smaller one would do, and answers that carry all the noise are worse.
         assert all(right[one] < max(right.values()) - methods.WORTH for one in allowed if one < chosen)
         assert right[chosen] > methods.assumed_right(methods.planned_at(2.0, max_affected, 5, 5, least))
-        collector = methods.collected(chosen, max_affected, 5)
-        assert collector == optimal(chosen, 0.0, 5 * max_affected, 1e-4).epsilon > 2
-    # A larger epsilon of the answers tells the collector more, whether or not it brings right labels.
+        aggregator = methods.collected(chosen, max_affected, 5)
+        assert aggregator == optimal(chosen, 0.0, 5 * max_affected, 1e-4).epsilon > 2
+    # A larger epsilon of the answers tells the aggregator more, whether or not it brings right labels.
     assert methods.collected(8.0, max_affected, 5) > 4 * methods.collected(1.8, max_affected, 5)
     if max_affected == 1:
         assert methods.planned(2.0, max_affected, 5, 5, 8.0).problem.epsilon == 8
@@ -383,7 +383,7 @@ def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> Non
     assert mean[script.fresh_column(3, 20, script.CAPPED)] < mean[script.fresh_column(1, 20, script.CAPPED)]
     (row,) = script.budget_rows("cancer", found)
     assert set(row) == {"data", "total epsilon"} | {name for name in right if not name.startswith("t = ")}
-    # Both totals: that of the labels, and in brackets that of the collector.
+    # Both totals: that of the labels, and in brackets that of the aggregator.
     (row,) = script.fresh_budget_rows("cancer", found, (1,))
     column = script.fresh_column(1, 20, script.CAPPED)
     assert row["total epsilon of the labels"] == 8.0
@@ -430,8 +430,8 @@ def test_the_reading_counts_from_its_tables() -> None:
     values = dict(zip(names, shares, strict=True))
     values |= {f"{methods.LABEL}, Q = {q}": 0.7 for q in (20, 100)}
     accuracy = {"d": {1.0: {name: np.array([value]) for name, value in values.items()}}}
-    said = reading._collector(accuracy)
-    learned = "Together the raw answers, which the collector sees, have an epsilon of up to"
+    said = reading._aggregator(accuracy)
+    learned = "Together the raw answers, which the aggregator sees, have an epsilon of up to"
     assert f"For Q = 20 the gain is 0.100 to 0.100. {learned} 36" in said
     assert f"For Q = 100 the gain is 0.020 to 0.020. {learned} 169" in said
     said = reading._several(accuracy)

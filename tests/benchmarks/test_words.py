@@ -87,7 +87,7 @@ def test_code_tables_and_formulas_are_not_prose(tmp_path: Path, capsys: pytest.C
         "whoever sees them learns at most (6, 1e-6)",
         "the public learns about one record at most",
         "what all labels tell everybody",
-        'what the collector "\n    f"learns',
+        'what the aggregator "\n    f"learns',
         "as much as they may learn",
     ],
 )

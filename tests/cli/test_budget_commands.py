@@ -196,9 +196,9 @@ def test_plan_by_a_prior_of_votes(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_plan_for_votes_whose_epsilon_is_to_be_found(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--K", "3", "--epsilon", "auto", "--queries", "5", "--total-epsilon", "2", "--total-delta", "1e-4"]
     options += ["--max-affected", "1", "--voters", "fresh", "--base-accuracy", "0.9"]
-    got = run_json(capsys, "plan", *options, "--collector-epsilon", "5", "--no-comparison")
+    got = run_json(capsys, "plan", *options, "--aggregator-epsilon", "5", "--no-comparison")
     assert got["curve"][-1]["epsilon"] == got["vote_epsilon"] > 0.5
-    assert all(step["public"] <= 2 and step["collector"] <= 5 for step in got["curve"])
+    assert all(step["public"] <= 2 and step["aggregator"] <= 5 for step in got["curve"])
     assert "needs an upper end" in refused(capsys, 2, "plan", *options)
 
 

@@ -187,7 +187,7 @@ def test_a_bad_file_or_value(run: Run, name: str) -> None:
         ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "spent.json"],
         ["ledger", "charge", "spent.json", "gamma.json"],
         ["ledger", "create", "new.json", "gamma.json", *BUDGET, "--total-epsilon", "0.01", "--rule", "basic"],
-        ["plan", "--group", "5:2", "--group", "3:auto", *VOTERS[4:], *BUDGET, "--collector-epsilon", "1"],
+        ["plan", "--group", "5:2", "--group", "3:auto", *VOTERS[4:], *BUDGET, "--aggregator-epsilon", "1"],
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )

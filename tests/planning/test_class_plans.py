@@ -122,7 +122,7 @@ def test_a_rule_that_the_votes_pay_for_is_the_optimum_of_their_price(classes: in
     best = darrm.solve(priced, objective=objectives.truth([0.7, 0.8, 0.9]))
     assert plan.design.expected_cost == pytest.approx(best.expected_cost, rel=1e-11)
     assert 0 < plan.design.gap < 1e-11
-    assert plan.spent == plan.collector
+    assert plan.spent == plan.aggregator
     assert plan.design.certificate.holds
 
 

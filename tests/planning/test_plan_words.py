@@ -30,7 +30,7 @@ def test_caps_of_groups_and_the_privacy_of_votes_are_assumed_in_words() -> None:
 
 def test_fixed_voters_are_private_with_all_their_answers() -> None:
     plan = darrm.plan(K=5, epsilon=2.0, accuracy=[0.8], max_affected=1, voters="fixed", compare=False, **TOTAL)
-    assert "with all its answers together, by epsilon 2." in plan_words.collector(plan)
+    assert "with all its answers together, by epsilon 2." in plan_words.aggregator(plan)
 
 
 @pytest.mark.thorough
@@ -41,10 +41,10 @@ def test_fixed_voters_are_private_with_all_their_answers() -> None:
         (VoterGroup(5, math.inf), "votes are not private by themselves"),
     ],
 )
-def test_why_the_collector_must_be_trusted(group: VoterGroup, said: str) -> None:
+def test_why_the_aggregator_must_be_trusted(group: VoterGroup, said: str) -> None:
     plan = darrm.plan([group], accuracy=[0.9], max_affected=1, voters="fresh", compare=False, **TOTAL)
-    assert math.isinf(plan.collector)
-    assert said in plan_words.collector(plan)
+    assert math.isinf(plan.aggregator)
+    assert said in plan_words.aggregator(plan)
 
 
 def test_the_plain_majority_of_a_prior_says_what_one_label_costs() -> None:
@@ -154,9 +154,9 @@ def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: f
     [remark] = [one for one in plan_words.remarks(plan) if "group 3" in one]
     assert "the 4 other voters alone" in remark
     alone = darrm.plan(private, accuracy=[0.8, 0.7], queries=50, total_epsilon=total, **voters)
-    assert ("needs no noise" in remark) == (alone.spent == alone.collector) == (total == 2)
+    assert ("needs no noise" in remark) == (alone.spent == alone.aggregator) == (total == 2)
     assert ("plan again without group 3" in remark) == (total == 2 and alone.wrong < plan.wrong)
-    assert total < 2 or f"({wording.at_least(alone.collector)}, 1e-06)" in remark
+    assert total < 2 or f"({wording.at_least(alone.aggregator)}, 1e-06)" in remark
     assert total < 2 or f"and is wrong with probability {alone.wrong_without_noise:.4f}" in remark
     assert not any("group" in one for one in plan_words.remarks(alone))
     turned = darrm.plan(all_three[::-1], accuracy=[0.9, 0.7, 0.8], queries=50, total_epsilon=total, **voters)
@@ -279,7 +279,7 @@ def test_a_total_that_is_the_price_but_for_rounding_is_the_price(voters: str) ->
         K=5, epsilon=0.5, max_affected=2, queries=1, total_epsilon=2, total_delta=0, voters=voters, compare=False,
         **{right: 0.8},
     )  # fmt: skip
-    assert plan.spent == plan.collector == 1.0
+    assert plan.spent == plan.aggregator == 1.0
     assert sum(one.startswith("The total pays for the vote") for one in plan.assumptions) == 1
 
 

@@ -135,14 +135,14 @@ def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("epsilon", "wrong", "collector"),
+    ("epsilon", "wrong", "aggregator"),
     [(1.0, 0.208, 147), *thorough((0.5, 0.261, 55), (2.0, 0.189, 379), (5.0, 0.184, 1000))],
 )
-def test_the_table_of_both_budgets(epsilon: float, wrong: float, collector: float) -> None:
+def test_the_table_of_both_budgets(epsilon: float, wrong: float, aggregator: float) -> None:
     plan = darrm.plan(**TABLE, epsilon=epsilon, compare=False)
     assert plan.wrong < wrong + 5e-4
     assert plan.spent <= 6
-    assert plan.collector == pytest.approx(collector, rel=0.02)
+    assert plan.aggregator == pytest.approx(aggregator, rel=0.02)
     assert plan.wrong_without_privacy < plan.wrong_without_noise < plan.wrong
 
 
@@ -169,7 +169,7 @@ def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
     assert plan.wrong == pytest.approx(plan.wrong_without_noise)
     assert [row.name for row in plan.comparison] == ["planned", "plain majority"]
     assert all(row.within for row in plan.comparison)
-    below = darrm.plan(**problem | {"total_epsilon": plan.collector * (1 - 1e-6)})
+    below = darrm.plan(**problem | {"total_epsilon": plan.aggregator * (1 - 1e-6)})
     assert below.comparison is not None
     assert len(below.comparison) > 5
 
@@ -236,8 +236,8 @@ def test_the_curve_ends_with_the_plan() -> None:
     epsilons = [step.epsilon for step in plan.curve]
     assert epsilons == sorted(set(epsilons))
     assert all(step.public <= 2 for step in plan.curve)
-    least = darrm.plan(**SMALL | {"epsilon": "auto", "collector_epsilon": 4.0, "compare": False})
-    assert 3.99 < least.collector <= 4.0
+    least = darrm.plan(**SMALL | {"epsilon": "auto", "aggregator_epsilon": 4.0, "compare": False})
+    assert 3.99 < least.aggregator <= 4.0
 
 
 @pytest.mark.thorough
@@ -365,7 +365,7 @@ class TestStopped:
         ({"epsilon": "much"}, "epsilon must be"),
         ({"epsilon": "auto"}, "needs an upper end"),
         ({"epsilon": "auto", "at_most": math.nan}, "at_most must be"),
-        ({"epsilon": "auto", "collector_epsilon": -1.0}, "collector_epsilon must be"),
+        ({"epsilon": "auto", "aggregator_epsilon": -1.0}, "aggregator_epsilon must be"),
         ({"epsilon": "auto", "base_accuracy": None, "accuracy": [0.8], "at_most": 1.0}, "needs base_accuracy"),
         ({"at_most": 1.0}, "are for epsilon"),
         ({"base_accuracy": 1.5}, "base_accuracy must be"),
@@ -467,7 +467,7 @@ def test_votes_that_tell_too_much_by_themselves_leave_nothing_to_look_for() -> N
         darrm.BudgetError, match="No epsilon of a vote keeps the epsilon of all votes together within 1"
     ):
         darrm.plan(
-            [(5, 2.0), (3, "auto")], base_accuracy=0.9, collector_epsilon=1.0, **settings("fresh", (2.0, 1e-5), 10, 1)
+            [(5, 2.0), (3, "auto")], base_accuracy=0.9, aggregator_epsilon=1.0, **settings("fresh", (2.0, 1e-5), 10, 1)
         )
 
 

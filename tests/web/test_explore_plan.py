@@ -80,7 +80,7 @@ def test_the_plan_is_that_of_the_library(client: Any, small: Plan) -> None:
         assert f"<td>{1 - wrong_:.4f}</td><td>{wrong_:.4f}</td>" in text
     assert f"with probability {small.disagreement:.4f}" in text
     assert all(assumption in text for assumption in small.assumptions)
-    assert plan_words.collector(small) in text
+    assert plan_words.aggregator(small) in text
     assert plan_words.one_label(small) in text
     assert isinstance(small.design, darrm.DecisionDesign)
     assert all(f"<td>{value:.6f}</td>" in text for value in small.design.table)
@@ -119,18 +119,18 @@ def test_epsilon_auto_shows_the_curve(client: Any) -> None:
 
 
 @pytest.mark.thorough
-def test_a_collector_ends_epsilon(client: Any) -> None:
-    values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "4"}
+def test_a_aggregator_ends_epsilon(client: Any) -> None:
+    values = {**SMALL, "epsilon1": "auto", "at_most": "", "aggregator": "4"}
     text = html.unescape(get(client, "/plan", **values).text)
     total = re.search(r"All votes together are \(([\d.]+),", text)
     assert total
     assert 3.9 < float(total.group(1)) <= 4
-    assert "--collector-epsilon 4 " in pre(text, "command")
+    assert "--aggregator-epsilon 4 " in pre(text, "command")
     assert "--at-most" not in pre(text, "command")
 
 
 def test_ends_are_of_no_use_for_an_epsilon_that_is_given(client: Any) -> None:
-    text = get(client, "/plan", **SMALL, at_most="x", collector="-1").text
+    text = get(client, "/plan", **SMALL, at_most="x", aggregator="-1").text
     assert "--at-most" not in pre(text, "command")
 
 
@@ -222,7 +222,7 @@ def test_downloads_of_nothing(client: Any) -> None:
 
 
 def test_the_address_holds_the_state(client: Any) -> None:
-    given = {**choices.FIRST, **SMALL, "epsilon1": "auto", "collector": "20", "accuracy1": "0.9", "at_most": ""}
+    given = {**choices.FIRST, **SMALL, "epsilon1": "auto", "aggregator": "20", "accuracy1": "0.9", "at_most": ""}
     state = choices.read(given.items())
     assert choices.read(parse_qsl(state.query(), keep_blank_values=True)) == state
     assert not state.errors
@@ -253,7 +253,7 @@ def test_the_address_holds_the_state(client: Any) -> None:
         ({"epsilon1": "auto", "meaning": "votes"}, "meaning", "needs the accuracy before the noise"),
         ({"epsilon1": "auto", "at_most": ""}, "at_most", "needs an upper end"),
         ({"epsilon1": "auto", "at_most": "41"}, "at_most", "at_most must be in (0, 40]"),
-        ({"epsilon1": "auto", "collector": "0"}, "collector", "collector_epsilon must be in (0, 1e+06]"),
+        ({"epsilon1": "auto", "aggregator": "0"}, "aggregator", "aggregator_epsilon must be in (0, 1e+06]"),
         ({"max_affected": "6"}, "max_affected", "max_affected must be a whole number in [1, 5]"),
         ({"voters": "both"}, "voters", 'voters must be "fresh"'),
         ({"queries": "0"}, "queries", "queries must be a whole number"),
@@ -323,7 +323,7 @@ def test_a_budget_that_buys_nothing_is_said(client: Any) -> None:
 @pytest.mark.thorough
 def test_votes_that_tell_next_to_nothing_are_drawn(client: Any) -> None:
     """Their totals are 0 and have no logarithm."""
-    values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "1e-300"}
+    values = {**SMALL, "epsilon1": "auto", "at_most": "", "aggregator": "1e-300"}
     assert '<img class="picture"' in get(client, "/plan", **values).text
 
 

@@ -184,5 +184,5 @@ def _note(state: Choices, error: DarrmError) -> None:
         return
     word = str(error).split(" ", 1)[0]
     known = isinstance(error, InputError) and word in chosen.FIRST
-    collector = str(error).startswith("No epsilon of a vote")
-    state.errors["collector" if collector else word if known else "solve"] = str(error)
+    aggregator = str(error).startswith("No epsilon of a vote")
+    state.errors["aggregator" if aggregator else word if known else "solve"] = str(error)

@@ -39,7 +39,7 @@ MOST_EPSILON = 40.0  # of a vote that is to be found
 FIRST = {
     **{f"{name}{g}": "" for g in GROUPS for name in OF_GROUP},
     **{"count1": "25", "epsilon1": "0.5", "accuracy": "0.85", "meaning": "base"},
-    **{"at_most": "2", "collector": "", "max_affected": "", "voters": ""},
+    **{"at_most": "2", "aggregator": "", "max_affected": "", "voters": ""},
     **{"queries": "200", "total_epsilon": "6", "total_delta": "1e-6"},
 }
 UNSAID = ("max_affected", "voters")
@@ -60,7 +60,7 @@ class Choice:
     max_affected, queries : int
     total_epsilon, total_delta : float
     voters : {"fresh", "fixed"}
-    at_most, collector : float or None
+    at_most, aggregator : float or None
         Ends of an epsilon that is to be found; None without one.
     """
 
@@ -73,7 +73,7 @@ class Choice:
     total_delta: float
     voters: str
     at_most: float | None
-    collector: float | None
+    aggregator: float | None
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ class Choice:
             several = len(self.accuracies) > 1
             values["base_accuracy"] = list(self.accuracies) if several else self.accuracies[0]
         values["max_affected"] = self.max_affected
-        ends = {"at_most": self.at_most, "collector_epsilon": self.collector}
+        ends = {"at_most": self.at_most, "aggregator_epsilon": self.aggregator}
         values |= {name: value for name, value in ends.items() if value is not None}
         return values | {
             "queries": self.queries,
@@ -124,7 +124,7 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     voters = checked("voters", errors, lambda: check_voters(texts["voters"])) if texts["voters"] else None
     accuracies = _accuracies(texts, there, errors)
     meaning = checked("meaning", errors, lambda: _meaning(texts["meaning"], voters, auto))
-    at_most, collector = _ends(texts, errors) if auto else (None, None)
+    at_most, aggregator = _ends(texts, errors) if auto else (None, None)
     queries = checked("queries", errors, lambda: check_count("queries", number_of(texts["queries"])))
     epsilon = checked("total_epsilon", errors, lambda: _number("total_epsilon", texts, 0, MAX_EPSILON))
     delta = checked("total_delta", errors, lambda: check_total_delta(number_of(texts["total_delta"]), "total_delta"))
@@ -136,7 +136,7 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
         return None
     made = tuple((group.count, _epsilon(texts, g, group)) for g, group in zip(there, groups, strict=True) if group)
     found = Choice(
-        made, accuracies, meaning, reached or 1, queries, epsilon, delta, voters or "fresh", at_most, collector
+        made, accuracies, meaning, reached or 1, queries, epsilon, delta, voters or "fresh", at_most, aggregator
     )
     checked("queries", errors, lambda: _check_queries(found))
     checked("groups", errors, lambda: check_page_size(found))
@@ -190,14 +190,14 @@ def _meaning(text: str, voters: str | None, auto: bool) -> str:
 
 def _ends(texts: Mapping[str, str], errors: dict[str, str]) -> tuple[float | None, float | None]:
     """The ends of an epsilon that is to be found."""
-    if not texts["at_most"] and not texts["collector"]:
+    if not texts["at_most"] and not texts["aggregator"]:
         errors.setdefault(
             "at_most",
             'An epsilon "auto" needs an upper end: more is always better for the labels. Give the largest epsilon of '
             "a vote, or that of all votes together.",
         )
         return None, None
-    ends = (("at_most", "at_most", MOST_EPSILON), ("collector_epsilon", "collector", MAX_EPSILON))
+    ends = (("at_most", "at_most", MOST_EPSILON), ("aggregator_epsilon", "aggregator", MAX_EPSILON))
     found = [
         checked(slot, errors, lambda name=name, slot=slot, high=high: _number(name, texts, 0, high, slot))  # type: ignore[misc]
         if texts[slot]

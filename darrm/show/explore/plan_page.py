@@ -42,9 +42,9 @@ _LOOKS = {
     "total_epsilon": Look("Privacy of all labels together, in nats.", "total epsilon"),
     "total_delta": Look("Delta of all labels together.", "total delta"),
     "at_most": Look("The largest epsilon of a vote to consider, in nats.", "at most", placeholder="none"),
-    "collector": Look(
+    "aggregator": Look(
         "The largest epsilon of all votes together, for whoever sees them, at the total delta.",
-        "collector",
+        "aggregator",
         placeholder="any",
     ),
 }
@@ -81,7 +81,7 @@ def explorer(state: Choices, made: str, others: str) -> Markup:
         group_rows=group_rows(GROUPS, _COLUMNS, _BLANK, texts, FIRST, errors),
         meaning=chosen("meaning", MEANINGS, _MEANT, texts, FIRST, errors),
         kinds=join(radio("voters", kind, texts["voters"]) for kind in ("fresh", "fixed")),
-        auto_open=Markup(" open" * (auto or "at_most" in errors or "collector" in errors)),
+        auto_open=Markup(" open" * (auto or "at_most" in errors or "aggregator" in errors)),
         **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "voters", "solve")},
         status="See the messages beside the controls." if errors else "",
         plan=Markup(before),
@@ -132,7 +132,7 @@ def plan(state: Choices, choice: Choice, answer: Plan, design: Design, curve: st
         remarks=join(paragraph(remark, class_="remark") for remark in plan_words.remarks(answer)),
         right=_right(answer),
         one_label=plan_words.one_label(answer),
-        collector=plan_words.collector(answer),
+        aggregator=plan_words.aggregator(answer),
         curve=_curve(answer, choice, curve) if choice.free else "",
         assumptions=join(element("li", assumption) for assumption in answer.assumptions),
         command=copied("command", f"{choices.plan_command(choice)} --out decision.json"),

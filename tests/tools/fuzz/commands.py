@@ -72,7 +72,7 @@ USUAL = {
     "objective": ["tv", "disagreement", "truth", "majority", "plurality", "at-least:2", "weights:1,2", "weights:1"],
     "profile": ["0.5:0.2,inf:0", "0:0.5", "1:0.1"],
     "at_most": ["1", "2"],
-    "collector_epsilon": ["1", "50"],
+    "aggregator_epsilon": ["1", "50"],
     "noise_multiplier": ["1", "3", "0.3", "30", "1e-3", "1e6"],
     "sampling_rate": ["0.01", "1", "0.5"],
     "steps": ["1", "10", "100"],
@@ -96,7 +96,7 @@ ALIKE = {
     "table": words("K m epsilon"),
     **dict.fromkeys(("budget", "ledger"), ("voters", "total_epsilon", "total_delta", "delta", "queries")),
 }
-OF_GROUPS = words("group cost classes none ordered absent accuracy at_most collector_epsilon")
+OF_GROUPS = words("group cost classes none ordered absent accuracy at_most aggregator_epsilon")
 OF_ALIKE = words("K m epsilon Delta shape both_shapes engine randomized_response prior draws objective")
 FORBIDDEN = {"jobs": {"-1"}, "scheduler": None}  # many processes, and the network
 

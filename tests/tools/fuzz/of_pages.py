@@ -39,7 +39,7 @@ _BY_NAMES = {
     "total_epsilon": ["0.1", "1", "6", "50"],
     "voters": ["fresh", "fresh", "fixed", ""],
     "meaning": ["base", "votes"],
-    "at_most collector": ["", "1", "2", "50"],
+    "at_most aggregator": ["", "1", "2", "50"],
     "classes": ["2", "3", "4", "5", "no,yes"],
     "objective": ["truth", "majority", "plurality", "at-least:2", "weights:1,2"],
     "none": ["", "0", "1", "0.3"],

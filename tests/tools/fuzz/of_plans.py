@@ -48,7 +48,7 @@ def plans(draw: Draw) -> Case:
         given["accuracy"] = [draw(CHANCES) for _ in counts]
     if auto or rarely(draw, 9):
         given["at_most"] = draw(st.sampled_from([1.0, 2.0, 0.1, None]))
-        given["collector_epsilon"] = draw(st.sampled_from([None, 50.0, 1.0, 1e6]))
+        given["aggregator_epsilon"] = draw(st.sampled_from([None, 50.0, 1.0, 1e6]))
     if rarely(draw, 5):
         given["prior"] = draw(st.sampled_from([[0.3, 0.7], [0.0, 1.0], "uniform", "common:2,2", [0.2, 0.3, 0.5]]))
     if rarely(draw, 7):
