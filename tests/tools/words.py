@@ -60,7 +60,7 @@ BANNED = {
     "killed": r"\brefused mistakes?\b",
     "subpackage, or layer": r"\b(?:rooms?|floors?)\b(?! of)",
     "now": r"\bat hand\b",
-    "nobody": r"\bnobody\b",
+    "no one": r"\bnobody\b",
     # "X is no number" for "X is not a number"; "there is no default" reads well.
     "is not a": r"(?<!there )\bis no\b(?! (?:longer|more|less|larger|smaller|greater|worse|better)\b)",
     "a noun": r"\bone that\b|\bthose that\b",
@@ -74,7 +74,7 @@ MISLEADING = {
     "failure probability": r"\bfailure probabilit",  # delta: a larger loss can be more likely than delta
     # Differential privacy bounds the effect of one record, not what somebody learns: say "is (epsilon, delta)-DP".
     "learns at most": r"\b(?:learns?|tells?) (?:\w+ ){0,3}(?:at most|up to)\b|\btells? everybody\b|\bmay learn\b"
-    r"|\bcollector learns?\b|\blearns? in all\b",
+    r"|\baggregator learns?\b|\blearns? in all\b",
 }
 WORD = re.compile(r"[A-Za-z0-9][\w'-]*")
 # A sentence ends at a mark with a space behind it; not at "e.g. ", "K. Li", or "..., ".
