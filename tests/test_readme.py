@@ -135,5 +135,5 @@ def test_the_example_of_the_solvers_prints_what_it_says(capsys: pytest.CaptureFi
 def test_a_readme_lists_what_its_folder_has(folder: str) -> None:
     home = README.parent / folder
     text = (home / "README.md").read_text(encoding="utf-8")
-    files = home.glob("[a-z]*.md") if folder == "notebooks" else (home / "darrm_solvers").glob("[a-z]*.py")
-    assert {path.name for path in files} <= set(re.findall(r"[a-z_]+\.(?:md|py)", text))
+    files = home.glob("*.ipynb") if folder == "notebooks" else (home / "darrm_solvers").glob("[a-z]*.py")
+    assert {path.name for path in files} <= set(re.findall(r"[a-z_]+\.(?:ipynb|py)", text))

@@ -1,5 +1,6 @@
 """The script that lists words of our own for which the field has one."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,13 +54,21 @@ def test_only_names_in_the_stub_of_a_package_are_public(tmp_path: Path, capsys: 
 def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "\n", f"{OURS}\n", "\n", "It learns\n", 'at most "1".']},
+        {
+            "cell_type": "code",
+            "outputs": [{"text": ["Mend this."]}],
+            "source": [f"# {OURS}\n", "print('Nobody sees this.')  # may learn"],
+        },
+        {"cell_type": "markdown", "source": ["Mend this."]},
+    ]
+    text = json.dumps({"cells": cells}, indent=1)
+    places = [text[: text.index(part)].count("\n") + 1 for part in ("A coin", "It learns", "may learn")]
+    places.append(text[: text.rindex("Mend")].count("\n") + 1)
     for folder in ("docs/notebooks", "notebooks"):
         (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "one.md").write_text(
-            f"---\nkernelspec:\n  name: python3\n---\n\n# Title\n\n{OURS}\n\n"
-            f"```{{code-cell}}\n# {OURS}\nprint('Nobody sees this.')\n```\n\nMend this.\n",
-            encoding="utf-8",
-        )
+        (tmp_path / folder / "one.ipynb").write_text(text, encoding="utf-8")
     (tmp_path / "SECURITY.md").write_text("1. **Wrong.** Fine.\n2. Nobody knows.\n", encoding="utf-8")
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n- {THE_FIELDS}\n- {OURS}\n", encoding="utf-8")
     status, lines = listed(tmp_path, capsys)
@@ -67,8 +76,11 @@ def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
     assert lines == [
         'SECURITY.md:2: "Nobody": say no one: Nobody knows.',
         f"CHANGELOG.md:4: {SAID}: {OURS}",
-        f"notebooks/one.md:8: {SAID}: {OURS}",
-        'notebooks/one.md:15: "Mend": say fix: Mend this.',
+        f"notebooks/one.ipynb:{places[0]}: {SAID}: {OURS}",
+        f'notebooks/one.ipynb:{places[3]}: "Mend": say fix: Mend this.',
+        f'notebooks/one.ipynb:{places[1]}: misleading "learns at most": learns',
+        "at most",
+        f'notebooks/one.ipynb:{places[2]}: misleading "learns at most": may learn',
     ]
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import sys
 from collections import Counter
@@ -276,10 +277,25 @@ def of_code(path: Path, module: str, names: set[str], *, commands: bool) -> Iter
     yield from _texts(tree)
 
 
+def written(path: Path, *kinds: str) -> str:
+    """The text of a file; of a notebook only its cells (of some ``kinds``), each line at its number in the file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    lines, end = [""] * (text.count("\n") + 1), 0
+    for cell in json.loads(text)["cells"]:
+        for line in cell["source"]:
+            stored = json.dumps(line, ensure_ascii=False)
+            end = text.index(stored, end) + len(stored)
+            if not kinds or cell["cell_type"] in kinds:
+                lines[text.count("\n", 0, end)] = line.rstrip("\n")
+    return "\n".join(lines)
+
+
 def paragraphs(path: Path, root: Path, names: set[str]) -> Iterator[Paragraph]:
     """All paragraphs of a file that a user meets."""
-    if path.suffix == ".md":
-        yield from of_markdown(path.read_text(encoding="utf-8"))
+    if path.suffix in (".md", ".ipynb"):
+        yield from of_markdown(written(path, "markdown"))
     elif path.suffix == ".html":
         yield from of_template(path.read_text(encoding="utf-8"))
     else:
@@ -292,19 +308,14 @@ def paragraphs(path: Path, root: Path, names: set[str]) -> Iterator[Paragraph]:
 def files(root: Path) -> list[Path]:
     """All that users read: the pages at the root, the documentation, the notebooks, the code."""
     found = [root / page for page in PAGES]
-    found += sorted((root / "docs").rglob("*.md")) + sorted((root / "notebooks").glob("*.md"))
-    copies = root / "docs" / "notebooks"  # made when the documentation is built
+    found += sorted((root / "docs").rglob("*.md")) + sorted((root / "notebooks").glob("*.*"))
     code = [
         path
         for folder in ("darrm", "solvers")
         for kind in ("py", "html")
         for path in (root / folder).rglob(f"*.{kind}")
     ]
-    return [
-        path
-        for path in [*found, *sorted(code)]
-        if path.is_file() and "_build" not in path.parts and path.parent != copies
-    ]
+    return [path for path in [*found, *sorted(code)] if path.is_file() and "_build" not in path.parts]
 
 
 def read(root: Path, paths: Sequence[Path] = ()) -> Iterator[Found]:
@@ -331,7 +342,7 @@ def misleading(root: Path, paths: Sequence[Path] = ()) -> Iterator[Found]:
             continue
         if paths and not any(path.is_relative_to(chosen.resolve()) for chosen in paths):
             continue
-        text = path.read_text(encoding="utf-8")
+        text = written(path)
         for phrase, pattern in MISLEADING.items():
             between = r"(?:\s|[#\"f>])+"  # a line of a comment, string or quotation may end here
             for match in re.finditer(pattern.replace(" ", between), text, re.IGNORECASE):
