@@ -15,10 +15,10 @@ from darrm.errors import InputError
 @click.option("--out", type=outputs.TABLE, required=True, help="The table: .csv, .parquet (needs pyarrow) or .json.")
 @common.json_option
 def command(file: Path, out: Path, as_json: bool) -> None:
-    """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
+    """Write the design in FILE as a table for analysis: a row for each vector of counts, with all digits.
 
-    Its columns are the counts of votes for 1, or for each of several classes, gamma of a majority, and the probability
-    of each answer. Nothing can be released from a table: keep the design file.
+    The columns are the counts of votes for 1, or for each of several classes, gamma of a majority, and the probability
+    of each answer. Labels cannot be released from a table: keep the design file.
     """
     from darrm.design.design import load
     from darrm.storage.atomic import resolved
