@@ -33,7 +33,9 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
     shell_complete=common.known(*_NAMES),
     help=f"{', '.join(_NAMES)}; may be repeated. A+B: an attacker who sees both releases.",
 )
-@click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, with bags of its K labels.")
+@click.option(
+    "--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, with bags of its K labels."
+)
 @click.option("--epsilon", "epsilons", help="Epsilons of label privacy, in nats: E1,E2,... (llp has none).")
 @click.option("--bag-size", "sizes", help="Numbers of labels in a bag: K1,K2,... (not for rr and designs).")
 @click.option(
@@ -197,13 +199,13 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     console = common.console()
     console.print(table)
     console.print(
-        "k: labels in a bag. Label-DP epsilon: guarantee for one label, in nats, also against an attacker who knows all "
-        "other labels; n labels that may depend on each other are protected by n times epsilon. Log odds: largest change "
-        "of the attacker's log odds by an output, in nats. Additive and largest: mean and largest increase, over the "
-        "labels, of the probability that the best attacker guesses a label right. 98 %: 98th percentile of the change of "
-        "the log odds, in nats. Infinite: probability that the log odds become infinite. Leakage: largest maximal "
-        "leakage of a label, in nats. If eta comes from a model that was trained on these labels, keep these figures "
-        "secret: no noise protects them."
+        "k: labels in a bag. Label-DP epsilon: guarantee for one label, in nats, also against an attacker who knows "
+        "all other labels; n labels that may depend on each other are protected by n times epsilon. Log odds: largest "
+        "change of the attacker's log odds by an output, in nats. Additive and largest: mean and largest increase, "
+        "over the labels, of the probability that the best attacker guesses a label right. 98 %: 98th percentile of "
+        "the change of the log odds, in nats. Infinite: probability that the log odds become infinite. Leakage: "
+        "largest maximal leakage of a label, in nats. If eta comes from a model that was trained on these labels, keep "
+        "these figures secret: no noise protects them."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")

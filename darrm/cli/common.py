@@ -119,7 +119,9 @@ def _privacy_options(required: bool) -> Option:
 
 
 privacy_options = _privacy_options(required=True)
-max_affected_option = number("--max-affected", "Largest number of voters affected by a change to a neighbouring data set [K].")
+max_affected_option = number(
+    "--max-affected", "Largest number of voters affected by a change to a neighbouring data set [K]."
+)
 
 
 def majority_options(
@@ -140,16 +142,15 @@ def majority_options(
         _privacy_options(required),
         number(
             "--delta",
-            "Delta of one label "
-            f"[1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if no group has one'}].",
+            f"Delta of one label [1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if no group has one'}].",
         ),
         max_affected_option,
         click.option(
             "--adjacency",
             default="replace-one",
             show_default=True,
-            help="Which data sets are neighbours, for voters and labels alike. The design stores the name; the noise does "
-            "not depend on it. Most DP-SGD libraries state epsilon for add-remove.",
+            help="Which data sets are neighbours, for voters and labels alike. The design stores the name; the noise "
+            "does not depend on it. Most DP-SGD libraries state epsilon for add-remove.",
         ),
     )
 
@@ -174,8 +175,8 @@ randomized_option = click.option(
 voters_option = click.option(
     "--voters",
     shell_complete=known("fresh", "fixed"),
-    help="Required. fresh: the fresh randomness of every answer alone makes that answer private, whatever else the voter "
-    "keeps. fixed: a voter was trained with DP once, such as a DP-SGD model, and is private over all its answers "
+    help="Required. fresh: the fresh randomness of every answer alone makes that answer private, whatever else the "
+    "voter keeps. fixed: a voter was trained with DP once, such as a DP-SGD model, and is private over all its answers "
     "together.",
 )
 budget_options = options(

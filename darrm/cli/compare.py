@@ -31,14 +31,20 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 
 @click.command("compare", short_help="Compare mechanisms, for one label or at one privacy budget.")
 @common.majority_options(required=False)
-@common.number("--total-epsilon", "With --queries: epsilon of all labels together, in nats. Every mechanism is calibrated to it.")
+@common.number(
+    "--total-epsilon", "With --queries: epsilon of all labels together, in nats. Every mechanism is calibrated to it."
+)
 @totals.voter_options
-@click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: the prior of the truth, P0,P1. {common.NOT_RESTING}")
+@click.option(
+    "--prior", help=f"{common.PRIORS} [uniform] At one total: the prior of the truth, P0,P1. {common.NOT_RESTING}"
+)
 @common.randomized_option
 @goal_option
 @cost_option
 @none_option
-@common.number("--queries", "Number of labels: adds their total epsilon, or with --total-epsilon compares at that total.")
+@common.number(
+    "--queries", "Number of labels: adds their total epsilon, or with --total-epsilon compares at that total."
+)
 @common.number("--total-delta", "Delta of all labels together.")
 @common.voters_option
 @common.number("--draws", "Estimate the error from so many sampled p too: mean and 95 % interval.")
@@ -186,9 +192,9 @@ def _show_more(
             gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in some))
         console.print(gammas)
     console.print(
-        "Expected TV error: mean total variation distance from the plain majority, as in the paper (under votes: priors, "
-        "rows for 0 and for 1 cancel). Disagreement rate: probability that the label differs from the majority of the "
-        f"votes. Both are for one release, under the prior {under}."
+        "Expected TV error: mean total variation distance from the plain majority, as in the paper (under votes: "
+        "priors, rows for 0 and for 1 cancel). Disagreement rate: probability that the label differs from the majority "
+        f"of the votes. Both are for one release, under the prior {under}."
     )
     if draws is not None:
         console.print(

@@ -19,7 +19,9 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 
 @click.command("constraints", short_help="List the corner points behind the linear program, or count them.")
 @common.K_option
-@common.number("--voter-delta", "Delta of one voter [0]: above 0 there are 8 corner points, else 4.", "--Delta", default=0.0)
+@common.number(
+    "--voter-delta", "Delta of one voter [0]: above 0 there are 8 corner points, else 4.", "--Delta", default=0.0
+)
 @common.max_affected_option
 @common.number("--m", "With --epsilon: list the coefficients of gamma too, for an allowance of m epsilon.")
 @common.number("--epsilon", "With --m: epsilon of one voter, in nats.")
@@ -37,8 +39,8 @@ def command(
 ) -> None:
     """List the privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
 
-    There are O(K^7) constraints, or O(K^3) if Delta = 0. A line has the number of voters at each corner point. With --m
-    and --epsilon it also has the coefficients of gamma(l), l > K/2: the sum of coefficient times gamma must be at most 1.
+    There are O(K^7) constraints, or O(K^3) if Delta = 0. A line has the number of voters at each corner point; with --m
+    and --epsilon it also has the coefficients of gamma(l), l > K/2: the sum of coefficients times gamma is at most 1.
     """
     import numpy as np
 

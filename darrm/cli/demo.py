@@ -105,7 +105,9 @@ _WHO = (
     "independently given their records, and on one release of each row of votes. It does not rest on the accuracy that "
     "the plan assumes, which was chosen without these votes or records."
 )
-_ASKED = "The new patients, for whom the labels are released, are not protected: every clinic receives their measurements."
+_ASKED = (
+    "The new patients, for whom the labels are released, are not protected: every clinic receives their measurements."
+)
 
 
 def _show_one_label(say: Callable[..., None]) -> None:
@@ -122,7 +124,9 @@ def _show_one_label(say: Callable[..., None]) -> None:
         f"-DP, and one release of their majority, {wording.guarantee(problem)}. The true majority is released with "
         "probability gamma, and a fair coin otherwise.\n"
     )
-    rows = common.table(*(entry.name for entry in shown), name="votes", title="gamma by votes, minority:majority", title_justify="left")
+    rows = common.table(
+        *(entry.name for entry in shown), name="votes", title="gamma by votes, minority:majority", title_justify="left"
+    )
     for l in range(K // 2 + 1, K + 1):
         rows.add_row(f"{K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
     rows.add_row("expected TV error", *(f"{entry.error:.4f}" for entry in shown))
@@ -147,9 +151,9 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
     say(
         "expected: label error rate if clinics err independently of each other. on these votes: label error rate for "
         "the votes above, averaged over the output noise; empty if the mechanism would need votes of smaller epsilon. "
-        f"epsilon, all labels: certified, at delta {comparison.total_delta:g}. The example votes are public. For private "
-        "votes, keep the column on these votes and the error rates of the answers secret: they are computed from the "
-        "votes without noise.\n"
+        f"epsilon, all labels: certified, at delta {comparison.total_delta:g}. The example votes are public. For "
+        "private votes, keep the column on these votes and the error rates of the answers secret: they are computed "
+        "from the votes without noise.\n"
     )
 
 

@@ -13,7 +13,9 @@ from darrm.cli import common
 @click.command("explore", short_help="Serve local web pages to plan labels and to choose noise.")
 @common.number("--port", "Port; 0 takes a free one.", default=8000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach. There is no password.")
+@click.option(
+    "--allow-remote", is_flag=True, help="Allow a --host that other machines can reach. There is no password."
+)
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
     """Serve web pages on this machine that plan many labels within one privacy budget.

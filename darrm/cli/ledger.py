@@ -34,16 +34,18 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: several designs and mechanisms, with the smallest total; which "
-    "mechanisms are charged, and how often, must be fixed in advance and not depend on releases, unless all charges are "
-    "labels of fixed voters. renyi, basic: several designs and mechanisms of fresh voters, fully adaptive: charges may "
-    "depend on earlier releases.",
+    "exact: labels of the design in FILE only. composed: several designs and mechanisms, with the smallest total; "
+    "which mechanisms are charged, and how often, must be fixed in advance and not depend on releases, unless all "
+    "charges are labels of fixed voters. renyi, basic: several designs and mechanisms of fresh voters, fully adaptive: "
+    "charges may depend on earlier releases.",
     "exact",
     "composed",
     "renyi",
     "basic",
 )
-@click.option("--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one].")
+@click.option(
+    "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."
+)
 @common.json_option
 def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
     """Create LEDGER, for the design in FILE or, with a rule other than exact, for several designs and mechanisms."""
@@ -174,9 +176,7 @@ def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -
     none = "They have no ids" if not status["ids"] else f"Only {status['ids']} of {labels} have ids"
     goes_on = ""
     if status["streams"]:
-        goes_on = (
-            " A stream that is started again continues after the rows that it released, if it has the same rows in the same order."
-        )
+        goes_on = " A stream that is started again continues after its rows, if they are the same in the same order."
     return f"{none}, so you must make sure that each row is released once.{goes_on}"
 
 

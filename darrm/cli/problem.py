@@ -18,8 +18,8 @@ columns_option = click.option(
 )
 cost_option = click.option(
     "--cost",
-    help="With --group: C00,C01,C10,C11, where Cry is the cost of answer r if the truth is y [0 if r is y, else 1]; row "
-    f"by row for more classes. A further row is the cost of the answer none. {common.NOT_RESTING}",
+    help="With --group: C00,C01,C10,C11, where Cry is the cost of answer r if the truth is y [0 if r is y, else 1]; "
+    f"row by row for more classes. A further row is the cost of the answer none. {common.NOT_RESTING}",
 )
 none_option = common.number(
     "--none", "With --group: allow a further answer, none of the classes, at this cost, e.g. .3."
@@ -27,7 +27,8 @@ none_option = common.number(
 goal_option = click.option(
     "--objective",
     shell_complete=common.known("tv", "disagreement", *GOALS),
-    help=f"Error to minimise: tv or disagreement [chosen by the prior]. With --group and --accuracy: {goals()} [truth].",
+    help=f"Error to minimise: tv or disagreement [chosen by the prior]. With --group and --accuracy: "
+    f"{goals()} [truth].",
 )
 decision_options = common.options(
     click.option(
@@ -48,7 +49,8 @@ decision_options = common.options(
     ),
     cost_option,
     click.option(
-        "--classes", help="With --group: number of classes of votes and labels, e.g. 3, or their names, e.g. no,yes [2]."
+        "--classes",
+        help="With --group: number of classes of votes and labels, e.g. 3, or their names, e.g. no,yes [2].",
     ),
     none_option,
     click.option(
@@ -59,7 +61,8 @@ decision_options = common.options(
     click.option(
         "--absent",
         is_flag=True,
-        help="With --group: voters may be absent. Who is absent must depend neither on the data nor on votes or their noise.",
+        help="With --group: voters may be absent. Who is absent must depend neither on the data nor on votes or "
+        "their noise.",
     ),
 )
 # By their names in Python: what says something of one kind of voters alone. All else is for `darrm.solve` to refuse.

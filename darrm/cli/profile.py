@@ -52,4 +52,6 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     console.print(table)
     console.print("Achieved: some voters that are as private as stated reach this delta, so no smaller delta holds.")
     rests = wording.condition(problem, absent=len(tables) > 1)
-    console.print(f"The profile holds for one release {rests} The guarantee of the design is {wording.guarantee(problem)}.")
+    console.print(
+        f"The profile holds for one release {rests} The guarantee of the design is {wording.guarantee(problem)}."
+    )

@@ -27,11 +27,11 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header and one column for each voter, or such columns as .parquet. If the design names its voters, "
-    "columns are matched by name, in any order, and other columns are ignored; otherwise all columns are used, in the "
-    "order of its groups. Votes are 0 and 1, or class numbers from 0 on, or class names. An absent voter has -1 or an "
-    "empty cell, if the design allows absent voters. Columns id and label may be present. Ids and voters must be unique "
-    "(docs/howto/streams.md, What a votes file may look like).",
+    help="CSV with a header and one column for each voter, or such columns as .parquet. If the design names its "
+    "voters, columns are matched by name, in any order, and other columns are ignored; otherwise all columns are used, "
+    "in the order of its groups. Votes are 0 and 1, or class numbers from 0 on, or class names. An absent voter has -1 "
+    "or an empty cell, if the design allows absent voters. Columns id and label may be present. Ids and voters must be "
+    "unique (docs/howto/streams.md, What a votes file may look like).",
 )
 @click.option(
     "--out",
@@ -54,15 +54,15 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "--ledger",
     "ledger_path",
     type=common.PATH,
-    help="Charge this ledger (darrm ledger create) before the release. The ledger remembers the values of the column id "
-    "and refuses an id that it charged before.",
+    help="Charge this ledger (darrm ledger create) before the release. The ledger remembers the values of the column "
+    "id and refuses an id that it charged before.",
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="With --ledger: rows may have been released before. Each row is charged as one more label. For fixed voters the "
-    "charge covers it. For fresh voters only a total that covers the votes themselves covers it; if the total does not, "
-    "nothing is released.",
+    help="With --ledger: rows may have been released before. Each row is charged as one more label. For fixed voters "
+    "the charge covers it. For fresh voters only a total that covers the votes themselves covers it; if the total does "
+    "not, nothing is released.",
 )
 @common.json_option
 def command(

@@ -124,7 +124,8 @@ def worst_case(design: Design) -> None:
         voters = [f"{place.voters} of group {place.group} {classes.said(place, problem)}" for place in places]
     of = f"worst case{f', {problem.K} of {design.problem.K} voters present' * (worst is not design)}"
     common.console().print(
-        f"{of}: {', '.join(voters) or 'nowhere'}; {said} has probability {x:.12g} on one data set, {y:.12g} on the other"
+        f"{of}: {', '.join(voters) or 'nowhere'}; {said} has probability {x:.12g} on one data set, {y:.12g} on the "
+        "other"
     )
 
 
@@ -187,8 +188,8 @@ def _grid(design: Design, console: Console) -> None:
     X = design.table if down == 0 else design.table.T
     lines, columns = selection(X.shape[0], _MOST), selection(X.shape[1], max(2, (console.width - 5) // _CELL))
     console.print(
-        f"Probability of the answer {problem.names[1]}: rows are the votes for it in group {down + 1}, columns those in "
-        f"group {across + 1}"
+        f"Probability of the answer {problem.names[1]}: rows are the votes for it in group {down + 1}, columns those "
+        f"in group {across + 1}"
     )
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", *map(str, columns)):
@@ -201,7 +202,9 @@ def _grid(design: Design, console: Console) -> None:
 
 def _no_table(design: Design, console: Console) -> None:
     shape = " x ".join(map(str, design.table.shape))
-    console.print(f"The table of {shape} probabilities of the answer {design.problem.names[1]} is not shown; --json prints it.")
+    console.print(
+        f"The table of {shape} probabilities of the answer {design.problem.names[1]} is not shown; --json prints it."
+    )
 
 
 def _say_selection(shown: int, every: int, console: Console) -> None:

@@ -111,7 +111,9 @@ def command(prior: str | None, out: Path | None, plot: Path | None, as_json: boo
         for one in designs[1:]:
             figures = _errors(one)
             said = (
-                f"expected TV error {one.error:.8g}, disagreement rate {one.disagreement:.8g}" if "error" in figures else ""
+                f"expected TV error {one.error:.8g}, disagreement rate {one.disagreement:.8g}"
+                if "error" in figures
+                else ""
             )
             common.console().print(f"shape {one.shape}: {said or f'expected cost {one.expected_cost:.8g}'}")
         common.note(f"Solved and verified in {seconds:.3g} s.")

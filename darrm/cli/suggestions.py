@@ -74,7 +74,9 @@ def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES
     from darrm.show.markup import shown
     from darrm.show.wording import without_privacy
 
-    which = "" if without_privacy(design.problem) else ", if voters are fresh (for voters trained with DP once pass fixed)"
+    which = (
+        "" if without_privacy(design.problem) else ", if voters are fresh (for voters trained with DP once pass fixed)"
+    )
     for number in queries:
         delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
         if delta <= 1e-3:

@@ -23,13 +23,16 @@ _KEPT = "Finished rows are saved: run the same command again to continue."
 @click.option("--K", "K", help="Numbers of voters: 11, 5,7,9 or a range 11:101:2, end included.")
 @click.option("--m", help="Privacy allowances, in the same forms; values above K are skipped.")
 @click.option("--epsilon", help="Epsilons of one voter, in nats, in the same forms.")
-@click.option("--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Deltas of one voter, in the same forms.")
+@click.option(
+    "--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Deltas of one voter, in the same forms."
+)
 @click.option("--delta", help="Deltas of one label, in the same forms [1 - (1 - Delta)^max(m, 1)].")
 @click.option("--max-affected", help="Largest numbers of affected voters, in the same forms [K].")
 @click.option(
     "--problems",
     type=common.PATH,
-    help="A CSV file of problems, in place of these options: a header with K, m, epsilon, ... or groups, total_epsilon, ...",
+    help="A CSV file of problems, in place of these options: a header with K, m, epsilon, ... or groups, "
+    "total_epsilon, ...",
 )
 @click.option(
     "--prior",
@@ -110,9 +113,7 @@ def command(
     else:
         earlier = "all" if table.found == len(table) else f"{table.found} of {len(table)} rows"
         there = f"; {earlier} came from an earlier run" if table.found else ""
-        holes = (
-            f" {table.left_out} combinations with m or max_affected above K were skipped." if table.left_out else ""
-        )
+        holes = f" {table.left_out} combinations with m or max_affected above K were skipped." if table.left_out else ""
         click.echo(f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}")
         if failures:
             click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")

@@ -21,8 +21,8 @@ voter_options = common.options(
         "--group",
         multiple=True,
         metavar=typed.GROUP,
-        help="A group of equally private voters, in place of --K and --epsilon; repeat it for each group. EPSILON may be "
-        "inf (non-private) or, in darrm plan, auto. NAME: column name of each voter in votes files.",
+        help="A group of equally private voters, in place of --K and --epsilon; repeat it for each group. EPSILON may "
+        "be inf (non-private) or, in darrm plan, auto. NAME: column name of each voter in votes files.",
     ),
     click.option(
         "--base-accuracy",
@@ -34,9 +34,7 @@ voter_options = common.options(
         help="Accuracy of a vote as cast: A for all groups, or A1,A2,..., or tables, as darrm solve takes them. "
         f"{common.NOT_RESTING}",
     ),
-    click.option(
-        "--classes", help="Number of classes of votes and labels, or their names, e.g. 3 or cat,dog [2]."
-    ),
+    click.option("--classes", help="Number of classes of votes and labels, or their names, e.g. 3 or cat,dog [2]."),
 )
 options = common.options(
     common.number("--K", "Number of voters."),

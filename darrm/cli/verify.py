@@ -26,13 +26,17 @@ _MINUTES = 10
 
 @click.command("verify", short_help="Verify the privacy claims of a design file or a table.")
 @common.file_argument
-@click.option("--jobs", type=int, default=1, show_default=True, help="Number of processes, for a table; -1 for all cores.")
+@click.option(
+    "--jobs", type=int, default=1, show_default=True, help="Number of processes, for a table; -1 for all cores."
+)
 @click.option(
     "--independent",
     is_flag=True,
     help="Verify a design file from the definitions, with code that shares nothing with the code that made it.",
 )
-@common.number("--max-minutes", f"With --independent: refuse a verification that would take longer than about this [{_MINUTES}].")
+@common.number(
+    "--max-minutes", f"With --independent: refuse a verification that would take longer than about this [{_MINUTES}]."
+)
 @common.json_option
 def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json: bool) -> int:
     """Verify the privacy claims of a design file or of a table (.parquet, .csv, .jsonl) by computing them again.

@@ -38,15 +38,15 @@ def words(design: Design) -> dict[str, object]:
     K = design.problem.K
     return {
         "title": f"Private majority of {K} vote{'s' * (K > 1)}",
-        "lead": "A noise function, the privacy it is proved to keep, and what it costs in wrong answers and in budget.",
+        "lead": "A noise function, its certified privacy, its errors, and its use of a privacy budget.",
         "says": (
-            "votes 0 or 1. One label is released: the true majority of the votes with a probability that depends on "
-            "how clear it is, and a fair coin otherwise."
+            "votes 0 or 1. One label is released: the true majority of the votes, with a probability that depends on "
+            "the size of the majority, and a fair coin otherwise."
         ),
         "any_label": "either label",
         "what": "The noise function",
         "by_votes": template(sections.PACKAGE, "gamma.html", {}),
-        "costs": "Wrong answers",
+        "costs": "The errors",
         "for_groups": "",
         "theory": "theory",
     }
@@ -60,7 +60,7 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
         (var("K"), problem.K, "voters"),
         (var("epsilon"), repr(votes.epsilon), "epsilon of one vote, in nats"),
         (var("Delta"), repr(votes.delta), "Delta, delta of one vote"),
-        (var("m"), repr(allowance(problem)), "allowance of one label, in multiples of epsilon"),
+        (var("m"), repr(allowance(problem)), "privacy allowance of one label, in multiples of epsilon"),
         (
             join([var("m"), var("epsilon")]),
             wording.at_least(problem.release_epsilon, 12),
@@ -70,11 +70,15 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
 
 
 def goals(design: Design) -> list[tuple[object, ...]]:
-    """What was minimised, and under which shape."""
+    """The objective, its prior, and the shape."""
     return [
-        ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
-        ("objective", design.objective, "what was minimised"),
-        ("shape", design.shape, "free, or monotone: clearer votes get no more noise"),
+        (
+            "prior",
+            element("span", _short(str(design.prior)), class_="any"),
+            "prior of the votes; only the errors rest on it",
+        ),
+        ("objective", design.objective, "error that was minimised"),
+        ("shape", design.shape, "free, or monotone: a larger majority never has more noise"),
     ]
 
 
@@ -88,7 +92,7 @@ def _short(prior: str) -> str:
 
 
 def decision(design: Design) -> dict[str, object]:
-    """Its picture, its table, and why it may look odd."""
+    """Its picture, its table, and notes on its shape."""
     problem, K = design.problem, design.problem.K
     ax = plots.plot_gamma(problem, {"gamma": design.gamma}, new_figure(NARROW).add_subplot())
     ax.set_title("")
@@ -100,7 +104,7 @@ def decision(design: Design) -> dict[str, object]:
     rows: list[Sequence[object]] = [(f"{K // 2} : {K // 2}", "any", "0.500000")] if K % 2 == 0 else []
     gammas = ((l, float(design.gamma[l])) for l in half)
     rows += [(f"{K - l} : {l}", repr(gamma), f"{(1 + gamma) / 2:.6f}") for l, gamma in gammas]
-    heads = ("minority : majority", "gamma", "label is the majority")
+    heads = ("minority : majority", "gamma", "Pr[label is the majority]")
     return {
         "decision_picture": picture(ax, alternative, "The noise function over the number of votes for 1."),
         "decision_table": folded("The noise function", heads, rows),
@@ -116,25 +120,26 @@ def _notes(design: Design) -> Markup:
         notes.append(paragraph(before, element("code", "--shape monotone"), after))
     near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
-        hair = f"A value such as {near!r} is a hair below 1: it is rounded conservatively."
-        notes.append(paragraph(hair, class_="note"))
+        rounded = f"A value such as {near!r} is slightly below 1 because it is rounded conservatively."
+        notes.append(paragraph(rounded, class_="note"))
     return join(notes)
 
 
 def cost(design: Design) -> dict[str, object]:
-    """How wrong answers are counted."""
+    """The two errors."""
     error, disagreement = figure(design.error), figure(design.disagreement)
     return {
-        "measure": "disagreement",
+        "measure": "disagreement rate",
         "cost": disagreement,
         "meaning": join(
             [
-                "They are counted in two ways. The ",
-                element("em", "error"),
-                ", total variation, is how far the chances of the label are from those of the plain majority, on "
-                f"average over the prior: {error}. The ",
-                element("em", "disagreement"),
-                f" is how often the label is not the majority of the votes that were cast: {disagreement}.",
+                "There are two errors. The ",
+                element("em", "expected TV error"),
+                " is the total variation distance between the label and the plain majority, on average over the prior: "
+                f"{error}. The ",
+                element("em", "disagreement rate"),
+                " is the probability that the label differs from the majority of the votes that were cast: "
+                f"{disagreement}.",
             ]
         ),
     }
@@ -145,11 +150,11 @@ def optimal(design: Design, gap: str | None) -> str:
     prior = _short(str(design.prior))
     if gap is None:
         return (
-            f"No gap is proved: another noise function with this guarantee may have less {design.objective}. The prior "
-            f"is {prior}."
+            f"No gap is certified: another noise function with this guarantee may have a smaller {design.objective}. "
+            f"The prior is {prior}."
         )
     return (
-        f"This design is at most {gap} above the least possible {design.objective} of its shape ({design.shape})"
+        f"This design is at most {gap} above the optimal {design.objective} of its shape ({design.shape})"
         f"{' and profile' * bool(design.profile)}, under the prior {prior}."
     )
 
@@ -158,7 +163,7 @@ def comparison(design: Design) -> Markup:
     """The errors of other mechanisms, with their noise functions; `InputError` or `SolverError` if there is none."""
     entries = _entries(design)
     figures = [(figure(entry.error), figure(entry.disagreement)) for entry in entries]
-    heads = ("mechanism", "error", "disagreement")
+    heads = ("mechanism", "expected TV error", "disagreement rate")
     axes = new_figure((NARROW[0], 6.2)).subplots(2, 1, height_ratios=[3, 2])
     left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
@@ -170,8 +175,8 @@ def comparison(design: Design) -> Markup:
                 left,
                 "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "
                 f"{entries[0].name} {figure(design.error)}, {others}.",
-                "Noise functions, and the errors in the same colours. Mechanisms marked “not verified” are not proved "
-                "to keep the guarantee: they have no curves, and their errors are there for scale.",
+                "Noise functions, and the errors in the same colours. Mechanisms marked “not verified” are not "
+                "certified for the guarantee: they have no curves, and their errors are shown for scale.",
             ),
         ]
     )
@@ -202,7 +207,7 @@ def _worst_case(design: Design, worst: WorstMultiset) -> dict[str, object]:
     rows = list(zip(worst.p_side, worst.q_side, worst.release, strict=True))
     lines = [(l, *map(shown, (a, b, r, a * r, b * r))) for l, (a, b, r) in enumerate(rows)]
     x, y = worst.probabilities
-    # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
+    # By the larger of a row's shares in X(p) and in X(p'), times both; by its probability where 1 is never released.
     weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
@@ -212,13 +217,13 @@ def _worst_case(design: Design, worst: WorstMultiset) -> dict[str, object]:
     factor = join(["e", element("sup", join([var("m"), var("epsilon")]))])
     return {
         "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
-        "corner_table": table("The worst case", ("corner", "voters", p, other), corners),
+        "corner_table": table("The worst case", ("corner point", "voters", p, other), corners),
         "line_table": folded("The worst case line by line", heads, lines, weights),
         "sum_table": sections.sums(worst, factor, (products[0], products[1]), design),
     }
 
 
 def checked(design: Design) -> tuple[str, str, str]:
-    """What the checksum is over: in a word, in Python, and in which order."""
+    """The numbers of the checksum: in a word, in Python, and their order."""
     over = f"gamma is over its entries for 0, ..., {design.problem.K} votes"
     return "gamma", "design.gamma.tolist()", over
