@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -313,6 +314,11 @@ def table(*figures: str, name: str = "", **settings: Any) -> Table:
     for figure in figures:
         made.add_column(figure, justify="right", overflow="fold")
     return made
+
+
+def narrow(head: str) -> str:
+    """The head of a column of figures on several short lines, which leaves room for names beside it."""
+    return textwrap.fill(head, 13)
 
 
 def profile(text: str) -> list[tuple[float, float]]:

@@ -36,7 +36,9 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 )
 @totals.voter_options
 @click.option(
-    "--prior", help=f"{common.PRIORS} [uniform] At one total: the prior of the truth, P0,P1. {common.NOT_RESTING}"
+    "--prior",
+    help=f"Prior of the votes: {common.PRIORS[:-1]} [uniform]. At one total: "
+    f"prior of the truth, P0,P1. {common.NOT_RESTING}",
 )
 @common.randomized_option
 @goal_option
@@ -130,7 +132,7 @@ def _show(problem: AnyProblem, entries: Comparison) -> None:
     table = common.table(title=f"One release, {wording.guarantee(problem)}, of K = {problem.K} voters")
     _add_names(table, console.width)
     for at in kept[1:]:
-        table.add_column(heads[at], justify="right", min_width=8)
+        table.add_column(common.narrow(heads[at]), justify="right", min_width=max(8, *map(len, heads[at].split())))
     for entry, row in zip(entries, rows, strict=True):
         table.add_row(entry.name, *(row[at] for at in kept[1:]), style=None if entry.within else "dim")
     console.print(table)
@@ -159,7 +161,7 @@ def _show_more(
     if draws is not None:
         more.add_column("sampled error", justify="right", min_width=8)
     if queries is not None:
-        more.add_column(f"total epsilon, {queries} labels", justify="right", min_width=8)
+        more.add_column(common.narrow(f"total epsilon, {queries} labels"), justify="right", min_width=8)
     for entry in entries:
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
         figures += [] if queries is None else [wording.at_least(entry.total)]

@@ -137,7 +137,7 @@ def _show_one_label(say: Callable[..., None]) -> None:
 def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: Callable[..., None]) -> None:
     """All mechanisms at the budget; the error rate on these votes only where a mechanism uses these votes."""
     rows = common.table(
-        *("expected", "on these votes", "epsilon, all labels", "within budget"),
+        *map(common.narrow, ("expected", "on these votes", "epsilon, all labels", "within budget")),
         name="mechanism",
         title=f"Label error rate of {comparison.queries} labels, privacy budget ({TOTAL_EPSILON:g}, {TOTAL_DELTA:g})",
         title_justify="left",
@@ -149,11 +149,11 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         rows.add_row(each.name, *cells, style=None if each.within else "dim")
     say(rows)
     say(
-        "expected: label error rate if clinics err independently of each other. on these votes: label error rate for "
-        "the votes above, averaged over the output noise; empty if the mechanism would need votes of smaller epsilon. "
-        f"epsilon, all labels: certified, at delta {comparison.total_delta:g}. The example votes are public. For "
-        "private votes, keep the column on these votes and the error rates of the answers secret: they are computed "
-        "from the votes without noise.\n"
+        "The column expected is the label error rate if clinics err independently of each other. The column on these "
+        "votes is the label error rate for the example's votes, averaged over the output noise; it is empty if a "
+        "mechanism needs votes of smaller epsilon. Epsilon, all labels, is certified at delta "
+        f"{comparison.total_delta:g}. If your votes are private, keep secret the column on these votes and the error "
+        "rates of the answers: they are computed from the votes without noise.\n"
     )
 
 

@@ -34,10 +34,9 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: several designs and mechanisms, with the smallest total; "
-    "which mechanisms are charged, and how often, must be fixed in advance and not depend on releases, unless all "
-    "charges are labels of fixed voters. renyi, basic: several designs and mechanisms of fresh voters, fully adaptive: "
-    "charges may depend on earlier releases.",
+    "exact: labels of the design in FILE only. composed: several designs and mechanisms, with the smallest total. The "
+    "charges must be fixed in advance and not depend on releases, unless all are labels of fixed voters. renyi, basic: "
+    "several designs and mechanisms of fresh voters, fully adaptive. Charges may depend on earlier releases.",
     "exact",
     "composed",
     "renyi",

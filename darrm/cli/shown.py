@@ -34,8 +34,12 @@ def show(design: Design, *, from_file: bool = False) -> None:
         f"{wording.condition(problem, absent=design.absent)}"
     )
     console.print(common.tightness(design))
-    least = f" {design.objective} for shape {design.shape}" if of_gamma else " for an ordered table" * design.ordered
-    gap = f"at most {design.gap:.1e} above the optimum{least}" + " with its profile" * bool(design.profile)
+    least = (
+        f" for objective {design.objective} and shape {design.shape}"
+        if of_gamma
+        else " of ordered tables" * design.ordered
+    )
+    gap = f"at most {design.gap:.1e} above the optimum{least}" + " with this profile" * bool(design.profile)
     if math.isinf(design.gap):
         gap = "distance to the optimum unknown"
     elif from_file:

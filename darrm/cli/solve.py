@@ -33,8 +33,8 @@ _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_af
 @decision_options
 @click.option(
     "--prior",
-    help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the probabilities of each truth [equal], or "
-    f"without --accuracy a prior of votes. {common.NOT_RESTING}",
+    help=f"Prior of the votes: {common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the probabilities of each "
+    f"truth [equal], or without --accuracy a prior of votes. {common.NOT_RESTING}",
 )
 @common.randomized_option
 @goal_option

@@ -129,7 +129,7 @@ def show_assumptions(answer: Plan) -> None:
 
 def show_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """A table whose first column is a name or a number and whose others are figures; nothing of it is cut off."""
-    table = common.table(*heads[1:], name=heads[0], title=title, title_justify="left")
+    table = common.table(*map(common.narrow, heads[1:]), name=heads[0], title=title, title_justify="left")
     for row in rows:
         table.add_row(*row)
     common.console().print(table)

@@ -195,7 +195,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
         (
             row.called,
             *(_figure(getattr(row, name)) for name in figures),
-            at_least(row.total) if row.within else f"{at_least(row.total)} (over budget)",
+            at_least(row.total) if row.within else f"{at_least(row.total)} (over)",
             at_least(row.aggregator),
         )
         for row in comparison
@@ -238,10 +238,11 @@ def columns_meant(comparison: Comparison) -> str:
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified "
             "is listed for scale only: it is not certified for the guarantee."
         )
+    over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
     return (
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels together. "
         "Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
-        f"{exactly(comparison.total_delta)}."
+        f"{exactly(comparison.total_delta)}.{over}"
     )
 
 

@@ -161,8 +161,10 @@ def of_neighbours(problem: ByGroups) -> str:
     return limits.of_neighbours(problem.adjacency, private)
 
 
-NOT_ADDED = "Do not add it to another total of the same voters: the sum is not a bound for both."
-THESE_ONLY = "It is for one set of voters. Add the total of other voters on the same records, however similar they are."
+NOT_ADDED = "Do not add this total to another total of the same voters: the sum is not a bound for both."
+THESE_ONLY = (
+    "This total is for one set of voters. Add the total of other voters on the same records, however similar they are."
+)
 
 
 def cost(total: Total, problem: ByGroups) -> str:

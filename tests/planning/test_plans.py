@@ -202,7 +202,7 @@ def test_totals_agree_with_dp_accounting() -> None:
     assert plan.comparison is not None
     problem = plan.design.problem
     assert isinstance(problem, darrm.DecisionProblem)
-    for name in ("planned", "Gaussian noisy max", "best rule, constant noise"):
+    for name in ("planned", "Gaussian noisy max", "Bayes rule with constant gamma"):
         row = plan.comparison[name]
         epsilons = np.linspace(0, 1.2, 25)
         deltas = darrm.privacy_profile(row.table, problem, epsilons)

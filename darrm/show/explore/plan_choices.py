@@ -193,8 +193,8 @@ def _ends(texts: Mapping[str, str], errors: dict[str, str]) -> tuple[float | Non
     if not texts["at_most"] and not texts["aggregator"]:
         errors.setdefault(
             "at_most",
-            'An epsilon "auto" needs an upper limit, because a larger epsilon is always better for the labels. Give the '
-            "largest epsilon of one vote, or of all votes together.",
+            'An epsilon "auto" needs an upper limit, because a larger epsilon is always better for the labels. Give '
+            "the largest epsilon of one vote, or of all votes together.",
         )
         return None, None
     ends = (("at_most", "at_most", MOST_EPSILON), ("aggregator_epsilon", "aggregator", MAX_EPSILON))
