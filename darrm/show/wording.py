@@ -38,6 +38,7 @@ RULES = {
         "the same for blocks of labels, some percent larger",
     ),
     "largest loss, all queries": (PURE, f"pure-DP epsilon is {PURE_EPSILON}"),
+    "one label": ("the label alone", "the certified epsilon of one label"),
     "simple composition": ("simple composition", "the sum of the single-label guarantees"),
     "the voters themselves": (
         "the voters themselves",

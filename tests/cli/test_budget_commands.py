@@ -72,16 +72,16 @@ def test_words_of_the_figures_are_explained(
     darrm.solve(K=5, m=2, epsilon=0.5).save(pure)
     for file, has_largest_loss in ((pure, True), (design_file, False)):  # with Delta no loss is the largest
         assert main(["budget", str(file), "--queries", "2", "--delta", "0.01", "--voters", "fresh"]) == 0
-        assert ("Largest loss of a label: the most by which" in capsys.readouterr().out) is has_largest_loss
+        assert ("Pure-DP epsilon of a label: the largest change" in capsys.readouterr().out) is has_largest_loss
     assert main(["profile", str(pure), "--epsilons", "1"]) == 0
-    assert "Attained: some voters" in capsys.readouterr().out
+    assert "Achieved: some voters" in capsys.readouterr().out
 
 
 def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]
     assert run_json(capsys, *arguments, "--total-epsilon", "5.32")["queries"] == 100
     assert main([*arguments, "--total-epsilon", "5.32"]) == 0
-    assert "pays for 100 labels of fresh voters" in capsys.readouterr().out
+    assert "covers 100 labels of fresh voters" in capsys.readouterr().out
     assert "either --queries or" in refused(capsys, 2, *arguments)
 
 
@@ -128,7 +128,7 @@ def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
     file = tmp_path / "design.json"
     darrm.solve(K=5, m=1, epsilon=0.5).save(file)
     assert main(["budget", str(file), "--total-epsilon", total, "--delta", "0", "--voters", "fixed"]) == 0
-    assert f"({total}, 0) pays for {many} of fixed voters" in capsys.readouterr().out
+    assert f"({total}, 0) covers {many} of fixed voters" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_release_charges_its_ledger(
     assert main(["ledger", "show", str(book)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "30 labels released" in said
-    assert re.search(r"Together they cost at most \(2\.1\d+, 0\.0297\) so far", said)
+    assert re.search(r"Spent so far, certified: \(2\.1\d+, 0\.0297\)", said)
 
 
 def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -270,7 +270,7 @@ def test_both_shapes_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert got["shapes"]["free"]["error"] == got["error"]
     assert got["shapes"]["monotone"]["error"] == monotone.error > got["error"]
     assert main(["solve", *PROBLEM, "--both-shapes"]) == 0
-    assert f"shape monotone: error {monotone.error:.8g}" in " ".join(capsys.readouterr().out.split())
+    assert f"shape monotone: expected TV error {monotone.error:.8g}" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_best_so_far_is_certified(capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +285,7 @@ def test_release_says_what_it_rests_on(design_file: Path, tmp_path: Path, capsys
     votes = tmp_path / "votes.csv"
     votes.write_text(",".join("abcdefghijk") + "\n" + ",".join("1" * 11) + "\n", encoding="utf-8")
     assert main(["release", str(design_file), "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
-    assert "each is (0.1, 0)-DP, and one change (replace-one) reaches at most 11" in capsys.readouterr().err
+    assert "each is (0.1, 0)-DP, and a change to a neighbouring data set (replace-one) affects at most 11" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,9 @@ def test_a_decision_without_a_proved_gap_is_called_no_optimum(design: DecisionDe
     with_gap, without = (
         report.html(made, full=False) for made in (design, DecisionDesign(design.problem, design.table, TRUTH))
     )
-    assert "above that of any decision" in with_gap
-    assert "above that of" not in without
-    assert "No gap is proved: another decision with this guarantee may cost less." in without
+    assert "above the cost of any decision" in with_gap
+    assert "above the cost of" not in without
+    assert "No gap is certified: another decision with this guarantee may cost less." in without
     assert "optimum" not in without
 
 
@@ -200,7 +200,7 @@ def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     text = " ".join(page.text.split())
     assert f"The expected cost is {sections.figure(design.expected_cost)}: " in text
     assert f"any {'ordered ' * design.ordered}decision with this guarantee" in text
-    rows = page.rows("Beside simpler ways to decide")
+    rows = page.rows("Expected cost beside simpler decision rules")
     others = compare(design.problem, objective=design.objective)
     same = abs(others[0].expected_cost - design.expected_cost) <= 1e-9
     assert rows[0][:2] == ["this design" + " (optimum)" * same, sections.figure(design.expected_cost)]
@@ -289,7 +289,7 @@ def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     problem = DecisionProblem(HOSPITALS, epsilon=1.0)
     design = darrm.solve(problem, objective=TRUTH, profile=[(0.5, 0.05), (0.8, 0.001)])
     text = report.html(design, full=True)
-    rows = {row[0]: row[1:] for row in Page(text).rows("Beside simpler ways to decide")}
+    rows = {row[0]: row[1:] for row in Page(text).rows("Expected cost beside simpler decision rules")}
     assert rows["this design"][2:] == ["yes", "yes"]
     assert rows["optimum without the profile"][2:] == ["yes", "no"]
     plain = darrm.solve(problem, objective=TRUTH)
@@ -306,7 +306,7 @@ def test_groups_without_privacy_rest_on_the_coins_however_many_are_reached() -> 
     groups = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=math.inf)]
     for affected in (1, 2, 3):
         problem = DecisionProblem(groups, 1.0, max_affected=affected)
-        assert wording.condition(problem, "fixed").startswith("if the coins of every label are new")
+        assert wording.condition(problem, "fixed").startswith("if the output noise of every label is fresh")
     mixed = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=1.0)]
     assert not any(wording.without_privacy(DecisionProblem(mixed, 1.0, max_affected=t)) for t in (1, 2, 3))
 
@@ -433,5 +433,5 @@ def test_many_multisets_get_a_short_report() -> None:
     design = DecisionDesign(problem, np.full(problem.table_shape, 0.5), objectives.truth([0.7, 0.6]))
     page = Page(report.html(design))
     assert page.text.count("left out of this short report") == 2
-    assert "No gap is proved" in page.text
+    assert "No gap is certified" in page.text
     assert len(page.rows("The decision, all rows")) == 169
