@@ -76,7 +76,7 @@ def test_solve_tells_rows_guarantee_and_figures(solved: tuple[Path, str]) -> Non
     for place in places:
         assert f"{place.voters} of group {place.group} {classes.said(place, problem)}" in said
     if len(shown.votes) < shown.every:
-        assert f"(The 30 of {shown.every} vectors of votes that come up most often: " in said
+        assert f"(The 30 most likely of {shown.every} vectors of votes, with total probability " in said
 
 
 @pytest.mark.first(2)

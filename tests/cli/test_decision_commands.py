@@ -385,7 +385,7 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
     assert main(["verify", path]) == 0
     again = " ".join(capsys.readouterr().out.split())
     assert "optimum, according to the file The guarantee does not rest on the accuracy" in again  # of the gap alone
-    assert again.replace(", as the file says", "") == out
+    assert again.replace(", according to the file", "") == out
 
 
 def test_a_release_says_that_clear_votes_can_lose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

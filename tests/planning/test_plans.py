@@ -316,7 +316,7 @@ class TestStopped:
         assert not plan.complete
         assert plan.wrong < 0.6
         assert compose(plan.design, asked["queries"], delta=1e-5, voters="fresh").upper <= asked["total_epsilon"]
-        assert "Stopped before all was tried" in remarks(plan)[0]
+        assert "The search was stopped early" in remarks(plan)[0]
 
     def test_the_first_noise_within_the_budget_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The time may end before the first mechanism has all it can have."""

@@ -169,7 +169,7 @@ def test_back_from_another_page(opened: Callable[..., Any]) -> None:
     enter(browser, "m", "4")
     wait(lambda: "--m 4 " in text(browser, "#command") and settled(browser))
     browser.find_element("link text", "Plan of many labels").click()
-    wait(lambda: "Say how many voters" in text(browser, "#plan"))
+    wait(lambda: "Give the largest number of voters" in text(browser, "#plan"))
     browser.find_element("link text", "Why it matters").click()
     wait(lambda: text(browser, "h1") == "Fresh voters, fixed voters")
     browser.back()
@@ -327,9 +327,9 @@ def planned(browser: Any) -> bool:
 @pytest.mark.thorough
 def test_nothing_is_planned_before_all_is_said(opened: Callable[..., Any]) -> None:
     browser = opened("", **PLAN)
-    assert "Say how many voters" in text(browser, "#plan")
+    assert "Give the largest number of voters" in text(browser, "#plan")
     enter(browser, "max_affected", "1")
-    wait(lambda: "Say how many voters" not in text(browser, "#plan") and settled(browser))
+    wait(lambda: "Give the largest number of voters" not in text(browser, "#plan") and settled(browser))
     assert "Say whether your voters are fresh or fixed" in text(browser, "#plan")
     browser.find_element("css selector", "[value=fresh]").click()
     wait(lambda: planned(browser))

@@ -55,7 +55,7 @@ def test_nothing_is_planned_before_all_is_said(client: Any) -> None:
         for path in ("/", "/plan"):
             answer = get(client, path, plan="now", **said)
             assert answer.status_code == 200
-            assert ("Say how many voters one change of the data can reach" in answer.text) == (
+            assert ("Give the largest number of voters that a change of one record affects" in answer.text) == (
                 "max_affected" not in said
             )
             assert ("Say whether your voters are fresh or fixed" in answer.text) == ("voters" not in said)

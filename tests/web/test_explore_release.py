@@ -231,7 +231,7 @@ def test_a_picture_that_is_not_there_is_not_described(client: Any) -> None:
     assert "<img" not in text
     assert "Each cell" not in text
     named = get(client, "/release/design", **OF_GROUPS, classes="no,yes").text
-    assert "The chance of the answer yes, by how many voters of each group say yes." in named
+    assert "The probability of the answer yes, by the number of voters of each group that say yes." in named
 
 
 def test_downloads(client: Any) -> None:
