@@ -61,7 +61,7 @@ class AnalysisTable(click.Path):
         return super().convert(value, param, context)
 
 
-FOR_ANALYSIS = "a table for analysis. Labels cannot be released from it: design files are JSON."
+FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
 TABLE = AnalysisTable(path_type=Path, readable=False)
 DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
 

@@ -495,7 +495,7 @@ def test_solve_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_names_of_answers_are_votes_and_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert release() == 0
     said = capsys.readouterr().err
-    assert "Vote columns were taken in order: 1 to 2 as group 1 and 3 to 3 as group 2." in said
+    assert "Vote columns were used in order: 1 to 2 as group 1 and 3 to 3 as group 2, that is" in said
     assert "darrm budget" in said
     assert answers() == [("no", "yes")[last] for last in drawn()[:, 2].tolist()]
     # In Python labels are numbers, and the problem says what they are called.
@@ -697,8 +697,8 @@ def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture
 def test_the_help_says_which_columns_are_whose() -> None:
     shown = subprocess.run([sys.executable, COMMAND, "release", "--help"], capture_output=True, text=True, check=True)
     said = " ".join(shown.stdout.split())
-    assert "their columns are taken by name" in said
-    assert "else all columns in the order of its groups" in said
+    assert "columns are matched by name" in said
+    assert "otherwise all columns are used, in the order of its groups" in said
 
 
 @pytest.mark.parametrize(("epsilon", "public"), [("inf", True), ("1", False)])
