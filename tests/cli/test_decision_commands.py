@@ -379,7 +379,10 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
     for j in range(8):  # the larger group is in the lines
         assert " ".join([str(j), *(f"{design.table[i, j]:.3f}" for i in range(5))]) in out
     assert "K = 11 voters is (1.4, 0)-DP, if the votes are independent given the data, each is (1, 0)-DP in" in out
-    assert "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and a change to a neighbouring data set (replace-one) affects" in out
+    assert (
+        "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and a change to a neighbouring data "
+        "set (replace-one) affects" in out
+    )
     assert f"expected cost {design.expected_cost:.8g} (how often the answer is wrong), at most" in out
     assert "worst case: " in out
     assert main(["verify", path]) == 0
@@ -729,7 +732,7 @@ def test_labels_of_voters_beside_others_without_privacy_are_bounded_by_noise_alo
     assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
     told = " ".join(capsys.readouterr().err.split())
     assert "do not add up single-label guarantees; affected voters may be non-private" in told
-    assert "composition of the voters" not in told
+    assert "composition of the affected voters" not in told
 
 
 def test_what_a_ledger_rests_on_counts_absence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -769,7 +772,10 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     paid_for = " ".join(capsys.readouterr().out.split())
     assert said not in paid_for
     # Other voters of equal privacy are not paid for, and such a ledger cannot tell.
-    assert paid_for.count("This total is for one set of voters. Add the total of other voters on the same records") == 2 * warned
+    assert (
+        paid_for.count("This total is for one set of voters. Add the total of other voters on the same records")
+        == 2 * warned
+    )
 
 
 def test_a_description_of_neighbours_stands_in_quotes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

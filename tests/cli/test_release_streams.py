@@ -220,7 +220,9 @@ def test_an_id_of_another_file_is_refused(folder: Path, capsys: pytest.CaptureFi
     book = ledger(2.0)
     assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1", "q2")) == 0
     said = capsys.readouterr().err
-    assert "The ledger refuses an id that it charged before. You must make sure that no row of votes has two ids." in said
+    assert (
+        "The ledger refuses an id that it charged before. You must make sure that no row of votes has two ids." in said
+    )
     second = write_votes("two.csv", "q3", "q2", "q1")
     if ending == "parquet":
         pq.write_table(pa.table({"id": ["q3", "q2", "q1"], "a": [0] * 3, "b": [1] * 3, "c": [1] * 3}), "two.parquet")

@@ -30,8 +30,8 @@ ALWAYS_OK = TOTAL | {
 def test_a_plan_that_always_answers_ok_says_so_first(queries: int, total: float, are: str) -> None:
     plan = darrm.plan(**ALWAYS_OK, queries=queries, total_epsilon=total)
     said = (
-        "These labels hardly depend on the votes. Nearly all of them are ok, and the label error rate is 0.1000. If every "
-        f"label was ok, it would be 0.1000. {are}"
+        "These labels hardly depend on the votes. Nearly all of them are ok, and the label error rate is 0.1000. If "
+        f"every label was ok, it would be 0.1000. {are}"
     )
     assert plan_words.together(plan).startswith(said)
     assert "hardly depend on the votes" in repr(plan)
@@ -61,7 +61,9 @@ def test_a_plan_by_a_prior_of_votes_says_so_too() -> None:
         )
         for queries, total in ((500, 1.0), (1, 8.0))
     )  # fmt: skip
-    assert plan_words.together(many).startswith("These labels hardly depend on the votes. They are close to random draws")
+    assert plan_words.together(many).startswith(
+        "These labels hardly depend on the votes. They are close to random draws"
+    )
     assert plan_words.together(few).startswith("One label is (")
 
 

@@ -38,7 +38,7 @@ def test_fixed_voters_are_private_with_all_their_answers() -> None:
     ("group", "said"),
     [
         (VoterGroup(5, 1.0, 1e-3), "at delta 0.0001 no finite epsilon is certified for all of them together"),
-        (VoterGroup(5, math.inf), "votes are not private by themselves"),
+        (VoterGroup(5, math.inf), "they are not private by themselves"),
     ],
 )
 def test_why_the_aggregator_must_be_trusted(group: VoterGroup, said: str) -> None:
@@ -67,7 +67,7 @@ def test_costs_are_compared_where_they_count() -> None:
     objective = darrm.objectives.truth(accuracy=[0.7], cost=[[0, 5], [1, 0]])
     plan = darrm.plan(K=5, epsilon=1.0, objective=objective, max_affected=1, voters="fresh", **TOTAL)
     assert plan.comparison is not None
-    assert plan_words.mechanism_heads(plan.comparison)[2] == "cost"
+    assert plan_words.mechanism_heads(plan.comparison)[2] == "expected cost"
     assert plan_words.mechanism_rows(plan.comparison)[0][2] == f"{plan.comparison['planned'].expected_cost:.4f}"
     assert any("minimises the expected cost" in remark for remark in plan_words.remarks(plan))
 
@@ -120,7 +120,10 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
     exceeded = "combine to 2e-05, more than the total delta"
     [remark] = plan_words.remarks(darrm.plan(group, queries=2, total_delta=1e-6, **voters))
     assert exceeded in remark
-    assert "A total delta of 2e-05 covers the cost of the voters themselves: with all their answers they are (2, 2e-05)-DP" in remark
+    assert (
+        "A total delta of 2e-05 covers the cost of the voters themselves: with all their answers they are (2, 2e-05)-DP"
+        in remark
+    )
     paid = darrm.plan(group, queries=5, total_delta=2e-5, **voters)
     assert paid.wrong == pytest.approx(paid.wrong_without_noise, abs=1e-9)
     small = darrm.plan(group, queries=1, total_delta=1e-6, **{**voters, "total_epsilon": 1.5})
@@ -131,7 +134,8 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
 @pytest.mark.parametrize(
     ("total", "pays"),
     [
-        ((1.0, 1e-7), "A privacy budget of (2, 2e-07) covers the cost of the voters themselves"), ((1.0, 1e-6), "A total epsilon of "),
+        ((1.0, 1e-7), "A privacy budget of (2, 2e-07) covers the cost of the voters themselves"),
+        ((1.0, 1e-6), "A total epsilon of "),
         ((2.0, 1e-7), "A total delta of 2e-07 covers"), ((0.9, 1e-7), ""), ((2.0, 2e-7), ""),
     ],
 )  # fmt: skip
@@ -236,7 +240,9 @@ def test_a_total_delta_is_printed_in_full() -> None:
         K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1.2345612e-6,
         voters="fresh", compare=False,
     )  # fmt: skip
-    assert plan_words.together(plan).endswith("1.2345612e-06)-DP (certified), within the privacy budget (1.5, 1.2345612e-06).")
+    assert plan_words.together(plan).endswith(
+        "1.2345612e-06)-DP (certified), within the privacy budget (1.5, 1.2345612e-06)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,9 +292,12 @@ def test_a_total_that_is_the_price_but_for_rounding_is_the_price(voters: str) ->
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
     asked: dict[str, Any] = {"K": 5, "epsilon": 0.25, "accuracy": 0.8, "max_affected": 1, "queries": 10}
     asked |= {"total_delta": 1e-6, "voters": "fixed", "compare": False}
-    said = "A total epsilon of 0.249999 covers the cost of the voters themselves, with all their answers: then their plain"
+    said = (
+        "A total epsilon of 0.249999 covers the cost of the voters themselves, with all their answers: then their plain"
+    )
     assert any(remark.startswith(said) for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=0.24)))
     for total in (0.1, 0.25):
         assert not any(
-            "the cost of the voters" in remark for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=total))
+            "the cost of the voters" in remark
+            for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=total))
         )

@@ -75,7 +75,7 @@ def test_the_rows_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     assert [row[0] for row in rows] == [classes.votes_text(votes) for votes in shown.votes.tolist()]
     np.testing.assert_allclose([[float(x) for x in row[1:-1]] for row in rows], shown.chances, atol=1e-8)
     assert page.tables["The decision"][0][1:-1] == classes.answer_heads(design)
-    assert ("The design file has all." in page.text) is (len(rows) < shown.every)
+    assert ("The design file has all of them." in page.text) is (len(rows) < shown.every)
 
 
 @pytest.mark.thorough

@@ -202,7 +202,7 @@ def test_a_design_that_is_no_optimum_stands_beside_it(design: darrm.Design) -> N
         "gamma_opt",
         "monotone",
     ]
-    assert "No gap is proved" in page.text
+    assert "No gap is certified" in page.text
 
 
 @pytest.mark.thorough
@@ -272,7 +272,7 @@ def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     assert "b" not in {tag for tag, _ in page.tags}
     assert dict(row[:2] for row in page.rows("The problem"))["adjacency"] == nasty
     assert file.name in page.text
-    assert f"({nasty!r}) reaches at most 3 of them" in page.text.replace("\n", " ")
+    assert f"({nasty!r}) affects at most 3 of them" in page.text.replace("\n", " ")
 
 
 @pytest.mark.thorough
@@ -453,7 +453,10 @@ def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
     problem = darrm.MajorityProblem(
         K=3, m=1, epsilon=0.5, adjacency="replace-one) reaches 0 of them. It is (0,0)-DP. ("
     )
-    assert f"a change to a neighbouring data set ({problem.adjacency!r}) affects at most 3 of them" in wording.condition(problem)
+    assert (
+        f"a change to a neighbouring data set ({problem.adjacency!r}) affects at most 3 of them"
+        in wording.condition(problem)
+    )
     assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
 
 

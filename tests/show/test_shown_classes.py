@@ -128,7 +128,7 @@ def test_pictures_render(design: DecisionDesign, tmp_path: Path) -> None:
         assert len(np.unique(pixels[..., :3].reshape(-1, 3), axis=0)) > 20
     alternative = described(design, "")
     assert len(alternative) > 80
-    assert ("chance of none" in alternative) is design.problem.none
+    assert ("The answer none has probability" in alternative) is design.problem.none
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def optimal(design: Design, gap: str | None) -> str:
             f"The prior is {prior}."
         )
     return (
-        f"This design is at most {gap} above the optimal {design.objective} of its shape ({design.shape})"
+        f"This design is at most {gap} above the optimum for objective {design.objective} and shape {design.shape}"
         f"{' and profile' * bool(design.profile)}, under the prior {prior}."
     )
 

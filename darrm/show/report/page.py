@@ -90,7 +90,7 @@ def _guarantee(design: Design) -> dict[str, object]:
 
 def _absent_note(design: Design) -> Markup:
     if not design.absent:
-        return paragraph("All voters must be present: with fewer voters no guarantee is certified.", class_="note")
+        return paragraph("All voters must be present: this page certifies nothing for fewer voters.", class_="note")
     likely = [answer(design, o) for o, chance in enumerate(design.answers_without_votes) if chance]
     nobody = f"the label is {likely[0]}" if len(likely) == 1 else f"each of {len(likely)} labels is equally likely"
     if design.problem.binary and len(likely) > 1:

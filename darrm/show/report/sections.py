@@ -152,7 +152,13 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         if each and math.isinf(of_fixed):
             told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
         rows.append((f"{queries:,}", _total(epsilon), rule and wording.rule(rule), _total(simple), told))
-    heads = ("labels", "fresh voters", "certified by", "fresh voters, simple composition", "fixed voters")
+    heads = (
+        "labels",
+        "epsilon, fresh voters",
+        "certified by",
+        "epsilon, fresh voters, simple composition",
+        "epsilon, fixed voters",
+    )
     ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
