@@ -232,7 +232,7 @@ def test_demo_leaves_nothing_behind(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
-    said = r"To plan for voters of your own, change these numbers:\n  darrm plan [^\n]*\n"
+    said = r"To plan for your own voters, change these numbers:\n  darrm plan [^\n]*\n"
     assert re.fullmatch(said, capsys.readouterr().err)
     assert list(tmp_path.iterdir()) == []
 
