@@ -45,11 +45,12 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 @cost_option
 @none_option
 @common.number(
-    "--queries", "Number of labels: adds their total epsilon, or with --total-epsilon compares at that total."
+    "--queries",
+    "Number of labels. Prints their total epsilon, or with --total-epsilon compares mechanisms at that total.",
 )
 @common.number("--total-delta", "Delta of all labels together.")
 @common.voters_option
-@common.number("--draws", "Estimate the error from so many sampled p too: mean and 95 % interval.")
+@common.number("--draws", "Also estimate the error from this many sampled p: mean and 95 % interval.")
 @common.plot_option("noise functions and errors")
 @common.json_option
 def command(

@@ -139,7 +139,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
     else:
         neighbours = adjacency_in_print(status["adjacency"])
         whose = f"{status['voters']} voters and {neighbours} neighbours"
-        text = f"Budget {budget} for {whose}, rule {status['rule']}. Charged: "
+        text = f"Privacy budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
         text += f". Spent so far, certified: {spent}. This holds if {status['condition']}."
         if design is not None:
@@ -204,8 +204,8 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Se
     if status["left"] != 0 and status["released"] and whole:
         asked = f"; if the number of labels depends on the labels themselves, count {whole}, instead"
     return (
-        f"Budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, {left}. "
-        f"Spent so far, certified: {spent}{asked}."
+        f"Privacy budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, "
+        f"{left}. Spent so far, certified: {spent}{asked}."
     )
 
 

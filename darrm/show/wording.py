@@ -31,7 +31,7 @@ PURE = "pure-DP epsilon times labels"
 RULES = {
     "exact composition": (
         "exact composition",
-        "the worst case over adaptive queries, from the full profile of a label",
+        "the worst case over adaptive queries, from all output distributions of a label",
     ),
     "exact composition of blocks": (
         "exact composition of blocks",

@@ -33,7 +33,8 @@ from darrm.show.markup import Markup, element, grid, join, paragraph, row
 
 _LOOKS = {
     "accuracy": Look(
-        f"Accuracy of every group without its own. {wording.NOT_RESTING}", slider={"min": 0.5, "max": 1, "step": 0.01}
+        f"Accuracy of groups that have no accuracy of their own. {wording.NOT_RESTING}",
+        slider={"min": 0.5, "max": 1, "step": 0.01},
     ),
     "max_affected": Look(
         "Largest number of voters, over all groups, affected by a change of one record.", placeholder="required"

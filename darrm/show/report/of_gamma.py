@@ -75,7 +75,7 @@ def goals(design: Design) -> list[tuple[object, ...]]:
         (
             "prior",
             element("span", _short(str(design.prior)), class_="any"),
-            "prior of the votes; only the errors rest on it",
+            "prior of the votes, for the errors alone",
         ),
         ("objective", design.objective, "error that was minimised"),
         ("shape", design.shape, "free, or monotone: a larger majority never has more noise"),
