@@ -155,7 +155,7 @@ def test_how_many_may_be_written_as_a_float(capsys: pytest.CaptureFixture[str]) 
         (["--mechanism", "rr", "--epsilon", "1,,2"], "--epsilon must be numbers"),
         (["--mechanism", "llp", "--bag-size", "43"], "bag_size must be a whole number in [1, 42]"),
         (["--mechanism", "llp", "--bag-size", "0"], "bag_size must be a whole number in [1, 42]"),
-        (["--mechanism", "llp", "--bag-size", "2.5"], "--bag-size must be whole numbers"),
+        (["--mechanism", "llp", "--bag-size", "2.5"], "--bag-size must be integers"),
         (["--mechanism", "llp", "--bag-size", "4", "--jobs", "none"], "jobs must be"),
         (["--mechanism", "llp", "--bag-size", "4", "--seed", "-1"], "--seed must be"),
         (["--mechanism", "llp", "--bag-size", "4", "--n", "5"], "--n goes with"),
