@@ -2,13 +2,13 @@
 
     python benchmarks/studies/fresh_or_fixed.py [--docs]
 
-Takes: half a minute. --docs writes docs/fresh_or_fixed.md and docs/howto/fixed.md.
+Takes: half a minute. --docs writes docs/fresh_or_fixed.md.
 
 Left: three voters of epsilon = 2 and a release that is 2-DP on its own. What an adversary finds for Q labels of fixed
 voters (fixed_voters.py) beside Q m epsilon, which does not hold, and the composition of the voters, which
 does. Right: eleven fixed voters of epsilon = .1, one, three or all of which a record affects; what one would
 charge per label, exactly composed (right for fresh voters only), and what any number of labels costs. Further figures:
-the voters of the left picture with a little fresh noise, and a budget below what the voters cost.
+the voters of the left picture with a little fresh noise, and a budget below what the voters cost (in howto/fixed.md).
 """
 
 from __future__ import annotations
