@@ -27,7 +27,7 @@ _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threa
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
 NARROW = (4.6, 3.6)  # inches, where a phone may show it: the narrower, the larger its letters there
 WIDTH = 7.2  # inches, of a page of the documentation: a wider picture is shrunk there, and its text with it
-_TITLE = 56  # characters, of a line of a title: more would be cut off in the narrowest picture
+_TITLE = 60  # characters, of a line of a title: more would be cut off in the narrowest picture
 TEXT = 9  # points, of the smallest text but numbers inside cells
 GRID = 0.25  # opacity
 REST = "#8a939c"  # what is shown for comparison
@@ -120,7 +120,8 @@ def limits_of(problem: DecisionProblem, objective: object = None) -> str:
         f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}"
     )
     parts = [said] if objective is None else [said, f"objective: {objective}"]
-    return "\n".join(line for part in parts for line in textwrap.wrap(part, _TITLE))
+    lines = (line for part in parts for line in textwrap.wrap(part.replace(" = ", "\xa0=\xa0"), _TITLE))
+    return "\n".join(lines).replace("\xa0", " ")
 
 
 def tables_of(design: Design) -> tuple[Design, ...]:

@@ -1,12 +1,14 @@
 """Titles of pictures fit their pictures."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import darrm
 from darrm.show.plots import plot, plot_comparison, plot_gamma
+from darrm.show.plots_plan import plot_plan
 
 pytest.importorskip("matplotlib")
 
@@ -66,6 +68,36 @@ def test_a_legend_of_many_covers_nothing() -> None:
     assert not box.overlaps(ax.xaxis.label.get_window_extent())
     assert box.y0 >= figure.bbox.y0 - 1
     assert ax.get_window_extent().height > 72 * 1.5
+
+
+@pytest.mark.parametrize(("groups", "epsilon"), [(1, 1.0), (1, "auto"), (2, 1.25), (3, 1.25)])
+def test_a_picture_of_a_plan_says_the_problem(groups: int, epsilon: Any) -> None:
+    budget: dict[str, Any] = {
+        "queries": 5,
+        "total_epsilon": 2,
+        "total_delta": 1e-5,
+        "voters": "fresh",
+        "max_affected": 1,
+    }
+    if groups == 1:
+        at_most = {"at_most": 2.0} if epsilon == "auto" else {}
+        made = darrm.plan(K=3, epsilon=epsilon, base_accuracy=0.9, **at_most, **budget)
+    else:
+        made = darrm.plan(groups=[darrm.VoterGroup(2, epsilon)] * groups, accuracy=[0.8] * groups, **budget)
+    figure = plot_plan(made)
+    figure.draw_without_rendering()
+    title = figure._suptitle or figure.axes[0].title
+    each = {
+        1: "K = 3 voters of epsilon 1",
+        2: "K = 4 voters (2 of epsilon 1.25, 2 of epsilon 1.25)",
+        3: "K = 6 voters in 3 groups",
+    }
+    if epsilon != "auto":
+        assert title.get_text().startswith(f"{each[groups]}, max_affected = 1\n")
+    assert f"K = {made.design.problem.K} voters" in title.get_text()
+    assert title.get_text().endswith("5 labels within (2, 1e-05), voters fresh")
+    box = title.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
 
 
 def test_a_picture_of_groups_names_them() -> None:
