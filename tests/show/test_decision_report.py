@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise, product
@@ -435,3 +436,15 @@ def test_many_multisets_get_a_short_report() -> None:
     assert page.text.count("left out of this short report") == 2
     assert "No gap is proved" in page.text
     assert len(page.rows("The decision, all rows")) == 169
+
+
+def test_cells_are_short_groups_are_named_and_the_box_says_what_was_minimised(few_labels: None) -> None:
+    groups = [VoterGroup(2, 1.0, names=["anna", "ben"]), VoterGroup(3, 0.3, 1e-6, names=["x", "y", "z"])]
+    design = darrm.solve(DecisionProblem(groups, 1 / 3, 1e-5), objective=objectives.truth([0.8, 2 / 3]))
+    page = Page(report.html(design, full=False))
+    assert [row[0] for row in page.rows("The groups")] == ["group 1: anna, ben", "group 2: x, y, z", "all"]
+    numbers = [found for cell in page.printed for found in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", cell)]
+    assert max(len(found.replace(".", "").lstrip("0")) for found in numbers) == 7
+    box = page.text.split("The guarantee\n")[0]
+    assert "minimised: how often the answer is wrong" in box
+    assert sections.figure(design.expected_cost) in box
