@@ -1,5 +1,6 @@
 """What is published beside the package agrees with it: the journal's paper, the conda recipe, citation and versions."""
 
+import importlib.util
 import re
 import tomllib
 from datetime import date
@@ -166,6 +167,29 @@ def test_the_recipe_is_of_this_package(recipe: Any) -> None:
     assert (about["summary"], about["license"]) == (PROJECT["description"], PROJECT["license"])
     assert [about["license_file"]] == PROJECT["license-files"]
     assert recipe["tests"][0]["python"]["imports"] == list(load("release_check").PACKAGES.values())
+
+
+# --- the description of the package ------------------------------------------------------------------------------
+
+
+def test_the_description_has_no_link_that_leads_nowhere() -> None:
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("description", ROOT / "docs" / "description.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = module.alone(readme)
+    of_files = r"\]\((?!https?:|#)"
+    assert len(re.findall(of_files, readme)) > 10
+    assert re.findall(of_files, made) == []
+    assert re.findall(r"\]\(https?:[^)]*\)", made) == re.findall(r"\]\(https?:[^)]*\)", readme)
+    for code in (r"(?ms)^```.*?^```$", r"(?m)^ {4}.*$"):
+        assert re.findall(code, made) == re.findall(code, readme) != []
+    assert module.alone("A [page](docs/a.md#b), [paper](https://x.y).\n\n![P](p.png)\n\n    [a](b)\n") == (
+        "A page, [paper](https://x.y).\n\n    [a](b)\n"
+    )
 
 
 # --- citation and versions ---------------------------------------------------------------------------------------
