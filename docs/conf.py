@@ -65,5 +65,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", mark_formulas, priority=100)
 
 
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "joss"]  # the paper for a journal has another format
 nitpicky = False
