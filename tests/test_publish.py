@@ -217,7 +217,7 @@ def test_the_paper_is_of_the_day_of_the_citation() -> None:
 
 def test_every_version_has_a_row_in_the_documentation() -> None:
     """The newest one first, with the date of the citation."""
-    page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "project.md").read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d[\w.]*) \| (\S+) \|", page, re.MULTILINE)
     assert [version for version, _ in rows] == re.findall(r"^## (\d[\w.]*)", changes, re.MULTILINE)
