@@ -419,6 +419,7 @@ def test_a_plan_is_not_beaten_by_adding_up() -> None:
     assert design.disagreement <= plain.disagreement + 1e-9
 
 
+@pytest.mark.thorough
 def test_a_label_of_a_plan_may_be_more_private_than_a_vote() -> None:
     design = plan(K=5, epsilon=0.5, queries=20, total_epsilon=1.0, total_delta=1e-5, voters="fresh", shape="monotone")
     assert 0.1 < design.problem.m < 1

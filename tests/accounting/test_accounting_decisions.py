@@ -353,6 +353,7 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
     return best
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "problem",
     [
@@ -411,6 +412,7 @@ def test_each_set_of_fixed_voters_pays_for_itself(monkeypatch: pytest.MonkeyPatc
     assert fixed_worst(table, MIXED, private) > 0  # that of the private voters alone would be too low
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set's rows are among those of all sets, and all sets have all of them."""
@@ -486,6 +488,7 @@ def test_the_order_of_groups_changes_no_bound_of_fixed_voters(
             assert fixed_within(here, most, delta, 9) == fixed_within(there, most, delta, 9)
 
 
+@pytest.mark.thorough
 def test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance() -> None:
     groups = [group(1, math.inf), group(2, 0.4), group(2, 0.7)]
     problem = darrm.DecisionProblem(groups, 0.9, max_affected=2)

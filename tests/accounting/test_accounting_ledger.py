@@ -1098,6 +1098,7 @@ def test_a_ledger_without_names_takes_over_those_of_the_next_charge(tmp_path: Pa
         Ledger(path).charge(of_voters("bob", "ivy", "max"), 1)
 
 
+@pytest.mark.thorough
 def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     ledger = Ledger.create(path, of_voters("ann", "ben", "eve"), total_epsilon=9.0, total_delta=1e-6, voters="fresh")

@@ -101,6 +101,7 @@ def unchanged(ledger: Ledger, error: type[Exception], message: str, what: object
 # Every rule and every kind of charge
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", [*thorough("composed", "renyi"), "basic"])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in add")  # see tests/accounting/test_curves.py
 def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str) -> None:
@@ -873,6 +874,7 @@ def test_a_file_with_directions_that_its_neighbours_lack_is_refused(tmp_path: Pa
         forged(ledger, lambda found: found.update(adjacency="replace-one")).status()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("epsilon", "Delta", "reached"), [(1.1, 1e-5, 1), (0.5, 3e-7, 1), (0.7, 0.0, 3), (0.4, 1e-6, 2)]
 )

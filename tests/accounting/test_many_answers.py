@@ -63,6 +63,7 @@ BIAS = Fraction(7, 10)
 EPSILON = -2 * math.log(0.7)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("queries", [1, 2, 3])
 def test_bounds_hold_the_full_tree(queries: int) -> None:
     """Three classes, three votes: all 54 ordered pairs against the rows that are kept."""
@@ -333,6 +334,7 @@ def test_finer_grids_without_gain_are_not_the_end() -> None:
     assert total.upper - total.lower <= 2e-4 * total.upper
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4)])
 def test_next_to_no_noise_costs_much_and_warns_of_nothing(
     mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip,

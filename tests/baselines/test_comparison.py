@@ -89,6 +89,7 @@ def test_baselines_are_scaled_by_rounding_only(case: tuple[darrm.MajorityProblem
         np.testing.assert_allclose(entries[index].gamma, gamma, rtol=2e-9, atol=0)
 
 
+@pytest.mark.thorough
 def test_randomized_response_of_few_voters_that_fail() -> None:
     """Two votes cost .2 of the .5 that the release may cost, but fail, and the release must not."""
     problem = darrm.MajorityProblem(K=11, m=5.0, epsilon=0.1, Delta=1e-3, delta=0.0, max_affected=2)
@@ -174,6 +175,7 @@ def test_bad_arguments_are_refused() -> None:
         compare(PROBLEMS[0], objective="fun")
 
 
+@pytest.mark.thorough
 def test_sampled_errors_stand_beside_the_exact_ones() -> None:
     entries = compare(PROBLEMS[0], draws=20_000, rng=np.random.default_rng(4))
     for entry in entries:
@@ -199,6 +201,7 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
         save(tmp_path / "all.txt", plot_comparison(PROBLEMS[0], entries))
 
 
+@pytest.mark.thorough
 def test_a_table_of_ones_own_stands_beside_the_others_as_it_is() -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1)
     rising = np.array([1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9, 1])

@@ -56,6 +56,7 @@ def test_subsampling_takes_as_many_votes_as_it_may(group: VoterGroup, epsilon: f
         assert found.tight_epsilon == pytest.approx(epsilon, rel=2e-7)
 
 
+@pytest.mark.thorough
 def test_a_tie_of_the_best_rule_is_a_coin() -> None:
     for sizes, accuracies in (((2,), [0.7]), ((2, 2), [0.7, 0.7]), ((4, 2), [0.9, 0.6])):
         problem = DecisionProblem([VoterGroup(size, 1.0) for size in sizes], 1.0)

@@ -55,6 +55,7 @@ def test_darrm_at_its_worst_votes(rng: np.random.Generator) -> None:
     assert found["DaRRM with gamma = 1, said to be m = 3", "1"] > 3.8
 
 
+@pytest.mark.thorough
 def test_decisions_of_groups_at_their_worst_votes(rng: np.random.Generator) -> None:
     found = judged(attack.groups(200_000, rng, rng), rng)
     assert found["decision of 4 voters of 1 and 7 of 0.2", "1"] > 1.3

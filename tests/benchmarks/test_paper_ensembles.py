@@ -220,7 +220,7 @@ def test_budgets_are_kept_and_used() -> None:
     assert optimal(answer, 0.0, 60, 1e-4).epsilon <= 2 < optimal(1.001 * answer, 0.0, 60, 1e-4).epsilon
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_affected", [1, 3])
 def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
     max_affected: int, monkeypatch: pytest.MonkeyPatch

@@ -243,6 +243,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str], option: st
         assert f"  {name} " in out
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", sorted(app.commands))
 def test_every_command_has_help_for_every_option(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main([name, "--help"]) == 0

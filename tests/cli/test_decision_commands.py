@@ -530,6 +530,7 @@ def test_parquet_of_names_numbers_and_nulls(folder: Path) -> None:
     assert pq.read_table("labels.parquet").column("label").to_pylist() == ["yes", "no", "no", "yes"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("cell", ["", "-1", "2", "nan", "YES", "NaN", "yes!"])
 def test_votes_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str], cell: str) -> None:
     Path("bad.csv").write_text(f"a,b,c\n1,0,1\n1,{cell},0\n", encoding="utf-8")
@@ -801,6 +802,7 @@ def test_figures_are_the_largest_of_all_attendances(tmp_path: Path, capsys: pyte
     assert "at delta 0.00100004" in found
 
 
+@pytest.mark.thorough
 def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["compare", "--group", "2:1.0", "--group", "3:.2", "--release-epsilon", "1.4", "--accuracy", ".7,.6"]
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0), darrm.VoterGroup(3, 0.2)], 1.4)

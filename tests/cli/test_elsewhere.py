@@ -88,6 +88,7 @@ def test_who_writes_a_design_file_reads_what_it_holds(
         assert "0.6944" in (tmp_path / "gamma.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_reports_and_pages_say_it(tmp_path: Path) -> None:
     for name, arguments in (("one", MAJORITY), ("two", DECISION)):
         design, page = str(tmp_path / f"{name}.json"), tmp_path / f"{name}.html"

@@ -378,6 +378,7 @@ def in_process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[byte
     return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, **({"stdout": subprocess.PIPE} | more))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["full-list-cvxpy", *thorough("cutting-planes", "full-list")])
 def test_no_engine_prints_beside_the_object(folder: Path, engine: str) -> None:
     ended = in_process("solve", *PROBLEM, "--engine", engine, "--json")

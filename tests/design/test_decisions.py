@@ -161,6 +161,7 @@ def test_the_gap_of_a_design_that_is_not_the_best() -> None:
     assert least - 1e-9 <= design.expected_cost <= least + design.gap + 1e-10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("K", "ordered"), [(101, True), *thorough((101, False), (201, True), (201, False))])
 def test_weights_of_many_voters_are_not_too_small_to_be_solved_for(K: int, ordered: bool) -> None:
     """The weight of few ones is 1e-20 and less of the largest: without a floor K = 201 took minutes."""

@@ -82,7 +82,7 @@ def teacher(epsilon: Any, **options: Any) -> DPLogisticRegression:
 # ---- DP-SGD
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "adjacency"),
     [

@@ -243,7 +243,7 @@ def test_asymmetric_distributions_stay_asymmetric() -> None:
         assert (row >= exact - 1e-15).all()
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "of",
     [

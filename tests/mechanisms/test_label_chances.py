@@ -127,6 +127,7 @@ def test_nodes_integrate_what_they_should_exactly(n: int) -> None:
         assert abs(float(exact * (power + 1) - 1)) <= (power + 2) * 2.0**-53
 
 
+@pytest.mark.thorough
 def test_too_many_terms_are_refused() -> None:
     counts = np.random.default_rng(1).integers(0, 10**6, size=(10_000, 10))
     with pytest.raises(InputError, match=r"sums of more than 1e\+10 terms"):

@@ -73,7 +73,7 @@ def test_a_deviate_has_its_law(draw: Callable[..., Deviates], bits: int) -> None
     assert p_value(np.bincount(cells, minlength=40), np.full(40, 1 / 40)) > RARE
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw", [gaussian, exponential])
 def test_digits_that_decided_are_kept(draw: Callable[..., Deviates]) -> None:
     """Words of 3 bits: of the six bits that the first two tell all cells are as likely as they should.

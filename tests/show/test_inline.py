@@ -49,6 +49,7 @@ def test_without_matplotlib_there_is_no_picture(monkeypatch: pytest.MonkeyPatch)
     assert f"{design.table[1, 1]:.3f}" in text
 
 
+@pytest.mark.thorough
 def test_a_comparison_of_one_release_shows_itself() -> None:
     found = darrm.compare(darrm.MajorityProblem(3, 2, 0.3))
     text = found._repr_html_()

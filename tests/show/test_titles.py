@@ -8,6 +8,7 @@ from darrm.show.plots import plot, plot_comparison
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 1.2345e-5])
 def test_no_title_is_cut_off(Delta: float) -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1234, Delta)

@@ -136,6 +136,7 @@ def test_small_and_even_sizes(client: Any, K: int) -> None:
     assert get(client, "/release/design", count1=str(K), m="1", epsilon1="0.3").status_code == 200
 
 
+@pytest.mark.thorough
 def test_pictures_are_the_same_every_time() -> None:
     from darrm.show.inline import picture
 
@@ -234,6 +235,7 @@ def test_a_picture_that_is_not_there_is_not_described(client: Any) -> None:
     assert "The chance of the answer yes, by how many voters of each group say yes." in named
 
 
+@pytest.mark.thorough
 def test_downloads(client: Any) -> None:
     design, table = of_groups(), get(client, "/release/design.csv", **OF_GROUPS)
     rows = list(csv.DictReader(table.text.splitlines()))
@@ -357,6 +359,7 @@ def test_a_name_that_stands_twice(client: Any) -> None:
     assert "stands twice" in errors(client.get("/release/design?count1=5&count1=2", base_url=HOME))["count1"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("query", ["count1=%ff%fe", "%ff=%fe", "m=3%00", "count1[]=1", "&&&&", "m", "%", "=&=", "+"])
 def test_hostile_query_strings(client: Any, query: str) -> None:
     for path in ("", "design", "others", "design.csv"):
