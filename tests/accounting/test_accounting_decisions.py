@@ -122,7 +122,7 @@ def test_the_profile_is_the_largest_excess_of_both_answers(which: int) -> None:
             assert 0 <= Fraction(delta) - max(Fraction(0), truth) <= Fraction(1, 10**12)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
 def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
     """The table is not symmetric: brute force composes its pairs as they are, the polygon those of both answers."""
@@ -572,6 +572,7 @@ def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
     assert len(Ledger(tmp_path / "c").rests_on()) == 2
 
 
+@pytest.mark.thorough
 def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) -> None:
     """Designs of the same least private voters can ask more of the others: .2 of them in one, .9 in the other."""
     goal = darrm.objectives.truth(accuracy=[0.8, 0.6])

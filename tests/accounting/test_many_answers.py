@@ -211,6 +211,7 @@ def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
     assert uppers[2] <= uppers[1] * 1.1
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip])
 def test_a_budget_is_spent_and_no_more(
     kind: Callable[[float], GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip],
@@ -334,7 +335,7 @@ def test_finer_grids_without_gain_are_not_the_end() -> None:
     assert total.upper - total.lower <= 2e-4 * total.upper
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4)])
 def test_next_to_no_noise_costs_much_and_warns_of_nothing(
     mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip,

@@ -32,6 +32,7 @@ def paper() -> dict[str, Entry]:
     return {entry.name: entry for entry in compare(PROBLEMS[0])}
 
 
+@pytest.mark.thorough
 def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     assert list(paper) == [
         "gamma_opt",
@@ -49,6 +50,7 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     ]
 
 
+@pytest.mark.first(1)
 def test_certificates_are_those_of_verify(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
     problem, entries = case
     for entry in entries:
@@ -110,6 +112,7 @@ def test_largest_response_is_one_constant_and_tight(case: tuple[darrm.MajorityPr
     assert half[0] >= entries[5].gamma[-1] - 1e-9
 
 
+@pytest.mark.thorough
 def test_totals_of_fresh_voters() -> None:
     problem = darrm.MajorityProblem(5, 2, 0.2)
     entries = compare(problem, queries=10, total_delta=1e-5)
@@ -156,6 +159,7 @@ def test_with_an_allowance_for_all_votes_no_noise_is_left() -> None:
     assert entries[-1].certificate.holds
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("objective", ["tv", "disagreement"])
 @pytest.mark.parametrize("prior", ["uniform", "common:2,2", darrm.priors.common(2, 2)], ids=str)
 def test_prior_and_objective_are_those_of_solve(prior: str | darrm.priors.Prior, objective: str) -> None:

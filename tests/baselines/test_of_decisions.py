@@ -78,6 +78,7 @@ def test_a_rule_that_meets_the_guarantee_exactly_is_not_refused_for_rounding() -
     assert below["best rule, no noise"].table.tolist() == [0, 0.5, 1]
 
 
+@pytest.mark.thorough
 def test_of_voters_that_are_not_private_one_vote_is_taken_now_and_then() -> None:
     """One vote with probability p: the changed one is drawn with p / 5, against a coin at the least."""
     problem = DecisionProblem([VoterGroup(5, math.inf)], 1.0, max_affected=1)

@@ -273,6 +273,7 @@ def test_noise_for_many_labels_of_noisy_max() -> None:
     assert by_label / by_counts == pytest.approx(np.sqrt(2 / np.pi), abs=0.02)
 
 
+@pytest.mark.thorough
 def test_the_noise_of_many_labels_is_the_least_by_one_pair_of_votes() -> None:
     """From below: the same two neighbouring counts at every query already spend nearly the whole total."""
     total, queries = 2.0, 20

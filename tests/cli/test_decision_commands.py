@@ -255,6 +255,7 @@ PROFILES = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("text", [".5:.2,1:.01,inf:0", *PROFILES])
 @pytest.mark.parametrize(
     "of", [[*SMALL[:4], "--total-epsilon", "1.5", *SMALL[6:]], ["--K", "5", "--m", "3", "--epsilon", ".5"]], ids=len
@@ -550,6 +551,7 @@ def test_a_wrong_number_of_columns(folder: Path, capsys: pytest.CaptureFixture[s
         assert "must have K = 3 vote columns" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL: run on Linux or macOS")
 def test_a_kill_within_the_stream(folder: Path) -> None:
     Path("labels.csv").write_text("what stood here", encoding="utf-8")
@@ -570,6 +572,7 @@ def test_an_output_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFi
 # Files that were changed
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["decision.json", "absent.json"])
 def test_one_digit_changed(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Wherever a digit is another one, the file is refused, or does not say anything else."""

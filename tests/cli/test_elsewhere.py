@@ -61,6 +61,7 @@ def test_answers_say_what_no_guarantee_rests_on_and_when(
     assert "Whatever else shapes the design must come from elsewhere too" in said
 
 
+@pytest.mark.thorough
 def test_plans_as_json_say_it_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *MANY, "--base-accuracy", ".8", "--no-comparison", "--json"]) == 0
     assert any(ELSEWHERE in line for line in json.loads(capsys.readouterr().out)["assumptions"])

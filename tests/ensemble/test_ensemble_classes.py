@@ -239,6 +239,7 @@ def test_nothing_is_drawn_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch)
         assert len(model.predict(X[:allowed])) == allowed
 
 
+@pytest.mark.thorough
 def test_two_classes_of_planned_teachers() -> None:
     model = pate(queries=5).fit(X, KIND > 0)
     assert compose(model.design_, 5, delta=1e-5, voters="fresh").upper <= 5.0

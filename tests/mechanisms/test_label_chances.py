@@ -36,6 +36,7 @@ ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", ORACLES)
 @pytest.mark.parametrize("counts", [*COUNTS[:4], *thorough(*COUNTS[4:])])
 @pytest.mark.parametrize("parameter", [0.3, 0.9, 2.5])
@@ -71,6 +72,7 @@ def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) ->
         assert mechanism.chances(counts) == pytest.approx(wanted, rel=1e-12, abs=1e-300)
 
 
+@pytest.mark.thorough
 def test_a_class_out_of_reach_is_cut_off() -> None:
     """It is said to win with chance 0, and what it may win is within what is cut off."""
     for mechanism, lost in ((GaussianNoisyMax(1.0), 26), (LaplaceNoisyMax(1.0), 61)):

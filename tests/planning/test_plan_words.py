@@ -242,6 +242,7 @@ def test_a_total_delta_is_printed_in_full() -> None:
     assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("queries", "again"), [(4, "it covers a second release"), (5, "does not cover a second release")]
 )

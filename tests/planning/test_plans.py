@@ -125,6 +125,7 @@ def test_what_a_comparison_says_of_totals_is_so(planned: tuple[dict[str, Any], P
             assert found.lower * (1 - 1e-9) <= row.total <= max(found.upper, 1e-9) * 1.005, row.name
 
 
+@pytest.mark.thorough
 def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) -> None:
     _, plan = planned
     assert plan.comparison is not None
@@ -297,6 +298,7 @@ class TestStopped:
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
 
+    @pytest.mark.first(1)
     @pytest.mark.parametrize(
         "asked",
         [

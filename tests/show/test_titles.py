@@ -23,6 +23,7 @@ def test_no_title_is_cut_off(Delta: float) -> None:
         assert box.y1 <= page.y1 + 1
 
 
+@pytest.mark.thorough
 def test_bars_carry_the_marks_of_their_lines() -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1)
     left, right = plot_comparison(problem, darrm.compare(problem))
