@@ -197,6 +197,7 @@ def faces() -> Iterator[str]:
             yield ".".join(stub.parent.relative_to(root.parent).parts)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", [*faces()])
 def test_a_face_lists_its_names_once_in_the_stub(name: str) -> None:
     """Type checkers read the stub in the place of ``__init__.py``, which so must not hold a public name of its own."""

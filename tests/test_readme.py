@@ -66,6 +66,7 @@ def test_the_story_prints_what_it_says(
     assert not Path("more.csv").exists()
 
 
+@pytest.mark.thorough
 def test_command_line_example_of_one_label_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

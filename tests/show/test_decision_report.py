@@ -111,6 +111,7 @@ def test_the_table_stands_there_to_the_last_digit(case: tuple[DecisionDesign, Pa
         assert row[G + 1].strip("“”") == cheaper
 
 
+@pytest.mark.thorough
 def test_where_both_answers_cost_the_same_rounding_prefers_none(few_labels: None) -> None:
     """Two groups that are right equally often: at 3 of 6 votes for 1 there is nothing to choose."""
     groups = [VoterGroup(4, epsilon=0.1), VoterGroup(2, epsilon=0.25)]
@@ -119,6 +120,7 @@ def test_where_both_answers_cost_the_same_rounding_prefers_none(few_labels: None
     assert {n for n, cheaper in said.items() if cheaper == "either"} == {(1, 2), (2, 1), (3, 0)}
 
 
+@pytest.mark.thorough
 def test_a_decision_without_a_proved_gap_is_called_no_optimum(design: DecisionDesign, few_labels: None) -> None:
     with_gap, without = (
         report.html(made, full=False) for made in (design, DecisionDesign(design.problem, design.table, TRUTH))
@@ -196,6 +198,7 @@ def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDe
         assert float(worst.excess) >= certificate.needed_delta - 2 * certificate.rounding - 1e-14
 
 
+@pytest.mark.first(1)
 def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     text = " ".join(page.text.split())
@@ -250,6 +253,7 @@ def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() ->
     assert page.rows("Total epsilon of many labels")[1][4] == "not computed"
 
 
+@pytest.mark.thorough
 def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
     """Three voters without privacy are as many as one change reaches. It may reach the three private ones instead.
 
@@ -268,6 +272,7 @@ def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
     assert compose(design, 2, delta=1e-5, voters="fixed").upper > 2 * compose(design, 2, delta=0, voters="fresh").upper
 
 
+@pytest.mark.thorough
 def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -285,6 +290,7 @@ def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number
         assert fixed <= float(total) <= fixed * 1.00001
 
 
+@pytest.mark.thorough
 def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     """The optimum of the guarantee alone breaks the profile that this design was solved for, and says so."""
     problem = DecisionProblem(HOSPITALS, epsilon=1.0)

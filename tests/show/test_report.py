@@ -499,6 +499,7 @@ def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
     assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("several", [False, True])
 def test_no_printed_guarantee_is_below_the_one_proved(several: bool) -> None:
     design: darrm.Design | darrm.DecisionDesign

@@ -13,6 +13,7 @@ from darrm.show.plots_plan import plot_plan
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 1.2345e-5])
 def test_no_title_is_cut_off(Delta: float) -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1234, Delta)
@@ -27,6 +28,7 @@ def test_no_title_is_cut_off(Delta: float) -> None:
         assert box.y1 <= page.y1 + 1
 
 
+@pytest.mark.thorough
 def test_bars_carry_the_marks_of_their_lines() -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1)
     left, right = plot_comparison(problem, darrm.compare(problem))
