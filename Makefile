@@ -15,7 +15,7 @@ PYTEST := SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q 
 
 # One in every kind; OPENBLAS_NUM_THREADS: there is a worker for each core.
 test: $(DONE)
-	OPENBLAS_NUM_THREADS=1 $(PYTEST) --dist worksteal -p no:nbmake -m "not slow and not thorough"
+	OPENBLAS_NUM_THREADS=1 $(PYTEST) --dist worksteal -m "not slow and not thorough"
 
 thorough: $(DONE)
 	$(PYTEST) --dist worksteal -m "thorough and not slow"
@@ -54,10 +54,9 @@ note: docs
 		--print-to-pdf=docs/_build/note.pdf "file://$(CURDIR)/docs/_build/html/note.html"
 	@echo "docs/_build/note.pdf"
 
-# Notebooks are plain text; they are turned into .ipynb and executed.
+# Notebooks are run and compared with the outputs that they hold; WRITE=1 stores new ones.
 notebooks: $(DONE)
-	$(BIN)/jupytext --quiet --to ipynb notebooks/[a-z]*.md
-	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=300 notebooks
+	$(BIN)/python tests/tools/notebooks.py $(if $(WRITE),--write)
 
 # Make the shipped votes again and compare.
 votes: $(DONE)
@@ -69,7 +68,7 @@ release: $(DONE)
 	$(BIN)/python tests/tools/release_check.py
 
 clean:
-	rm -rf $(VENV) .venv.opacus demo docs/_build notebooks/*.ipynb
+	rm -rf $(VENV) .venv.opacus demo docs/_build docs/notebooks
 
 $(DONE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("darrm needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=...") if sys.version_info < (3, 11) else None'

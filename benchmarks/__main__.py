@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE.parent / "tests" / "tools"
-TAKES = re.compile(r"^Takes: (?P<time>.+?)\.(?: --docs writes (?P<page>docs/[\w/]+\.md)\.)?$", re.MULTILINE)
+TAKES = re.compile(r"^Takes: (?P<time>.+?)\.(?: --docs writes (?P<page>[\w/]+\.md)\.)?$", re.MULTILINE)
 
 
 class Script(NamedTuple):

@@ -1,6 +1,5 @@
 """Sphinx configuration; ``make docs`` builds into docs/_build."""
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -27,9 +26,7 @@ extensions = [
     "sphinx_click",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
-nb_execution_mode = "cache"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_mode = "off"  # notebooks hold their outputs, and `make notebooks` compares them
 nb_merge_streams = True
 myst_heading_anchors = 4
 highlight_language = "text"
@@ -42,15 +39,16 @@ autodoc_member_order = "bysource"
 napoleon_use_rtype = False
 intersphinx_mapping = links.inventories(HERE / "_build" / "inventories")
 
-# Notebooks live beside docs/, where Jupyter users look for them; here they become pages.
+# Notebooks live beside docs/, where Jupyter users look for them; here they become pages, beside those they link to.
 (HERE / "notebooks").mkdir(exist_ok=True)
-for copied in (HERE / "notebooks").glob("[a-z]*.md"):
-    if not (HERE.parent / "notebooks" / copied.name).exists():
+for copied in (HERE / "notebooks").iterdir():
+    if copied.is_file() and not (HERE.parent / "notebooks" / copied.name).exists():
         copied.unlink()
-for notebook in (HERE.parent / "notebooks").glob("[a-z]*.md"):
+for notebook in (HERE.parent / "notebooks").glob("*.ipynb"):
     copied = HERE / "notebooks" / notebook.name
-    if not copied.exists() or copied.read_bytes() != notebook.read_bytes():
-        shutil.copyfile(notebook, copied)
+    text = notebook.read_text(encoding="utf-8").replace("](../docs/", "](../")
+    if not copied.exists() or copied.read_text(encoding="utf-8") != text:
+        copied.write_text(text, encoding="utf-8")
 
 
 def mark_formulas(app, what, name, obj, options, lines):
@@ -67,5 +65,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", mark_formulas, priority=100)
 
 
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "joss"]  # the paper for a journal has another format
 nitpicky = False

@@ -76,6 +76,7 @@ def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch:
     assert max(worst) < max(float(row @ (1 - usual.gamma)) / 2 for row in names["rows"])
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "page", [*(ROOT / name / "README.md" for name in ("", "benchmarks", "notebooks", "solvers")), *PAGES], ids=str
 )
@@ -93,6 +94,7 @@ def test_paths_of_the_house_exist() -> None:
     assert len(named) > 60
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_commands_have_the_options_they_are_shown_with(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")

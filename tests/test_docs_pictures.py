@@ -30,7 +30,8 @@ def test_every_picture_is_described() -> None:
     shown = {}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        shown |= dict(re.findall(r"^```\{image\} (\S+)\n((?::\w+:.*\n)*)```", text, re.MULTILINE))
+        images = re.findall(r"^```\{image\} (\S+)\n((?::\w+:.*\n)*)```", text, re.MULTILINE)
+        shown |= {Path(path).name: said for path, said in images}
         shown |= {Path(path).name: f":alt: {said}" for said, path in re.findall(r"!\[(.*?)\]\((\S+)\)", text)}
     assert {path.name for path in DOCS.iterdir() if path.suffix in {".svg", ".png"}} == shown.keys()
     for path, said in shown.items():

@@ -68,10 +68,10 @@ def wrong(line: str) -> Iterator[str]:
 def tables(page: str) -> dict[str, list[str]]:
     """Rows of the table under each heading, as they are written."""
     found = {}
-    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
         lines = [line for line in section.splitlines() if line.startswith("|")]
-        assert cells(lines[0]) == HEAD
-        found[section.splitlines()[0]] = lines[2:]
+        if lines and cells(lines[0]) == HEAD:
+            found[section.splitlines()[0]] = lines[2:]
     return found
 
 

@@ -15,9 +15,9 @@ labels costs at most t teachers. Here t teachers cost the whole total, so their 
 labels would help if the total were below what they cost. Single labels of fixed voters must not be composed. FRESH
 voters randomize every answer, and their labels do compose. The epsilon of an answer is chosen by public numbers, and
 the raw answers, which the aggregator sees, cost more than the labels: both totals are in every table. GNMax is gauged
-by the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released. Accuracies
-from the second table on are expected over the coins of the release, on all held-out queries. Same seed, same teachers
-and votes.
+by the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released.
+Accuracies from the second table on are expected over the coins of the release, on all held-out queries. Same seed, same
+teachers and votes.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def test_budgets_are_kept_and_used() -> None:
     assert optimal(answer, 0.0, 60, 1e-4).epsilon <= 2 < optimal(1.001 * answer, 0.0, 60, 1e-4).epsilon
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_affected", [1, 3])
 def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
     max_affected: int, monkeypatch: pytest.MonkeyPatch
@@ -273,6 +273,7 @@ def test_noise_for_many_labels_of_noisy_max() -> None:
     assert by_label / by_counts == pytest.approx(np.sqrt(2 / np.pi), abs=0.02)
 
 
+@pytest.mark.thorough
 def test_the_noise_of_many_labels_is_the_least_by_one_pair_of_votes() -> None:
     """From below: the same two neighbouring counts at every query already spend nearly the whole total."""
     total, queries = 2.0, 20

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import sys
 from collections import Counter
@@ -38,7 +39,7 @@ BANNED = {
     "privacy budget": r"\ball (?:\w+ )?may cost\b",
     "single-label guarantee": r"\bone label by itself\b|\bone label gives away\b",
     "aggregator": r"\bcollectors?\b"
-    r"|\b(?:who|whoever|the one who|the one that) (?:sees|collects) (?:all |the )*(?:votes|them)\b",
+    r"|\b(?:who|whoever|the one who|the one that) (?:(?:sees|collects) (?:all |the )*votes|collects them)\b",
     "affected": r"\breached (?:voters?|votes?|groups?)\b"
     r"|\b(?:change|record|person|patient)s? (?:may |can )?reach(?:es)?\b",
     "neighbouring data sets": r"\bone change\b|\bon either side\b",
@@ -60,7 +61,7 @@ BANNED = {
     "killed": r"\brefused mistakes?\b",
     "subpackage, or layer": r"\b(?:rooms?|floors?)\b(?! of)",
     "now": r"\bat hand\b",
-    "nobody": r"\bnobody\b",
+    "no one": r"\bnobody\b",
     # "X is no number" for "X is not a number"; "there is no default" reads well.
     "is not a": r"(?<!there )\bis no\b(?! (?:longer|more|less|larger|smaller|greater|worse|better)\b)",
     "a noun": r"\bone that\b|\bthose that\b",
@@ -74,7 +75,7 @@ MISLEADING = {
     "failure probability": r"\bfailure probabilit",  # delta: a larger loss can be more likely than delta
     # Differential privacy bounds the effect of one record, not what somebody learns: say "is (epsilon, delta)-DP".
     "learns at most": r"\b(?:learns?|tells?) (?:\w+ ){0,3}(?:at most|up to)\b|\btells? everybody\b|\bmay learn\b"
-    r"|\bcollector learns?\b|\blearns? in all\b",
+    r"|\baggregator learns?\b|\blearns? in all\b",
 }
 WORD = re.compile(r"[A-Za-z0-9][\w'-]*")
 # A sentence ends at a mark with a space behind it; not at "e.g. ", "K. Li", or "..., ".
@@ -276,10 +277,25 @@ def of_code(path: Path, module: str, names: set[str], *, commands: bool) -> Iter
     yield from _texts(tree)
 
 
+def written(path: Path, *kinds: str) -> str:
+    """The text of a file; of a notebook only its cells (of some ``kinds``), each line at its number in the file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    lines, end = [""] * (text.count("\n") + 1), 0
+    for cell in json.loads(text)["cells"]:
+        for line in cell["source"]:
+            stored = json.dumps(line, ensure_ascii=False)
+            end = text.index(stored, end) + len(stored)
+            if not kinds or cell["cell_type"] in kinds:
+                lines[text.count("\n", 0, end)] = line.rstrip("\n")
+    return "\n".join(lines)
+
+
 def paragraphs(path: Path, root: Path, names: set[str]) -> Iterator[Paragraph]:
     """All paragraphs of a file that a user meets."""
-    if path.suffix == ".md":
-        yield from of_markdown(path.read_text(encoding="utf-8"))
+    if path.suffix in (".md", ".ipynb"):
+        yield from of_markdown(written(path, "markdown"))
     elif path.suffix == ".html":
         yield from of_template(path.read_text(encoding="utf-8"))
     else:
@@ -292,19 +308,14 @@ def paragraphs(path: Path, root: Path, names: set[str]) -> Iterator[Paragraph]:
 def files(root: Path) -> list[Path]:
     """All that users read: the pages at the root, the documentation, the notebooks, the code."""
     found = [root / page for page in PAGES]
-    found += sorted((root / "docs").rglob("*.md")) + sorted((root / "notebooks").glob("*.md"))
-    copies = root / "docs" / "notebooks"  # made when the documentation is built
+    found += sorted((root / "docs").rglob("*.md")) + sorted((root / "notebooks").glob("*.*"))
     code = [
         path
         for folder in ("darrm", "solvers")
         for kind in ("py", "html")
         for path in (root / folder).rglob(f"*.{kind}")
     ]
-    return [
-        path
-        for path in [*found, *sorted(code)]
-        if path.is_file() and "_build" not in path.parts and path.parent != copies
-    ]
+    return [path for path in [*found, *sorted(code)] if path.is_file() and "_build" not in path.parts]
 
 
 def read(root: Path, paths: Sequence[Path] = ()) -> Iterator[Found]:
@@ -331,7 +342,7 @@ def misleading(root: Path, paths: Sequence[Path] = ()) -> Iterator[Found]:
             continue
         if paths and not any(path.is_relative_to(chosen.resolve()) for chosen in paths):
             continue
-        text = path.read_text(encoding="utf-8")
+        text = written(path)
         for phrase, pattern in MISLEADING.items():
             between = r"(?:\s|[#\"f>])+"  # a line of a comment, string or quotation may end here
             for match in re.finditer(pattern.replace(" ", between), text, re.IGNORECASE):
