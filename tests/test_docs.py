@@ -21,10 +21,10 @@ PAGES = sorted(
     path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts and "notebooks" not in path.parts
 )
 # Other tests run these, with more around them.
-ELSEWHERE = {"tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
+ELSEWHERE = {"tables.md", "ensembles.md", "labels.md", "label_privacy.md"}
 
 LONG = {
-    *("clinics.md", "classes.md", "choose_m.md", "fixed.md", "fresh_or_fixed.md", "one_ledger.md", "pate.md"),
+    *("clinics.md", "classes.md", "choose.md", "fixed.md", "fresh_or_fixed.md", "one_ledger.md", "pate.md"),
     "tutorial.md",
 }  # a second each, or more
 

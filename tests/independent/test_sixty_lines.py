@@ -215,8 +215,8 @@ def test_it_is_short_and_plain() -> None:
 def test_the_page_prints_it_and_shows_what_the_command_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (SCRIPT.parent / "independent.md").read_text(encoding="utf-8")
-    assert f"```{{literalinclude}} {SCRIPT.name}\n" in page
+    page = (SCRIPT.parent / "howto" / "verify.md").read_text(encoding="utf-8")
+    assert f"```{{literalinclude}} ../{SCRIPT.name}\n" in page
     *before, last = re.findall(r"^\$ (.*)\n([^$`]*)", page, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     for command, _ in before:
