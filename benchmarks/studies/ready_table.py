@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--part", type=int, default=1, help="solve every PART-th design only")
     parser.add_argument("--docs", action="store_true", help="also put its size into docs/")
-    parser.add_argument("--independent", action="store_true", help="also verify each design, up to some size, independently")
+    parser.add_argument("--independent", action="store_true", help="verify independently too, up to some size")
     options = parser.parse_args()
     todo = Grid(ready().tasks[:: options.part])
     print(f"{len(todo.tasks)} designs")
