@@ -3,7 +3,7 @@
     python benchmarks/paper/private_ensembles.py [--docs] [--data digits,hard,cancer,drawn] [--mnist FOLDER]
         [--fashion FOLDER] [--seed 0] [--pictures DIRECTORY]
 
-Takes: minutes. --docs writes docs/papers.md, and all rows into docs/papers/*.csv.
+Takes: minutes. --docs writes docs/papers.md.
 
 The paper's way: K = 11 teachers, trained with differential privacy on disjoint shards; each label is (m epsilon,
 m Delta)-DP; ten draws of Q queries from the held-out set. GNMax has teachers without privacy. The paper charges
@@ -17,7 +17,7 @@ voters randomize every answer, and their labels do compose. The epsilon of an an
 the raw answers, which the aggregator sees, cost more than the labels: both totals are in every table. GNMax is gauged
 by the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released.
 Accuracies from the second table on are expected over the randomness of the release, on all held-out queries. Same seed,
-same teachers and votes.
+same teachers and votes. --docs puts the rows of `SHOWN` into the page, and all rows into docs/papers/*.csv.
 """
 
 from __future__ import annotations
