@@ -69,7 +69,7 @@ def test_every_module_is_in_a_room() -> None:
 
 def test_the_map_has_every_room_in_its_order() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    block = text.partition("The package is a house of rooms.")[2].partition("![A map")[0]
+    block = text.partition("The package is built in layers.")[2].partition("![A map")[0]
     lines = re.findall(r"^ {4}(\S+(?: {1,2}\S+)*)", block, re.MULTILINE)
     assert " ".join(lines).split() == [name for floor in ROOMS for name in floor]
 

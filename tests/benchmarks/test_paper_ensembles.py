@@ -323,7 +323,7 @@ def test_totals_are_those_that_the_paper_prints() -> None:
         assert row["Theorem 2.3"] == general(row["m"] * 0.0892, row["m"] * 1e-4, row["Q"], 1e-4).epsilon
         assert row["Theorem 2.3"] > row["optimal"] > row["exact, fresh voters"] > row["fixed, t = 11"]
         assert row["fixed, t = 1"] == 0.0892
-        assert row["_with coins"] == pytest.approx(row["fixed, t = 11"], rel=1e-6)
+        assert row["_with noise"] == pytest.approx(row["fixed, t = 11"], rel=1e-6)
     assert not printed
 
 

@@ -342,7 +342,7 @@ def main() -> None:
             ),
             ("known vulnerabilities of what darrm requires", f"{packages} packages", audited, again_by),
         ]  # fmt: skip
-        shown = [dict(zip(("what", "how many", "what happened", "run again"), row, strict=True)) for row in rows]
+        shown = [dict(zip(("trial", "count", "outcome", "command"), row, strict=True)) for row in rows]
         made = f"Python {platform.python_version()}, {platform.system()}, hatchling {version('hatchling')}."
         pages.put("release", f"{left(pages.table(shown))}\n\n{made}", ROOT / "docs" / "trust.md")
 
