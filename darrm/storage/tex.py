@@ -14,9 +14,10 @@ _NOTHING = 1e-12  # a share or a probability that is rounding
 # Certified bounds by their columns: fewer digits must not make one smaller.
 _UP = {
     *("tight_epsilon", "needed_delta", "gap", "total", "aggregator"),
-    *("guaranteed_epsilon", "largest_log_odds_change"),
+    *("guaranteed_epsilon", "largest_log_odds_change", "delta"),
 }
-_GIVEN = {"m", "epsilon", "Delta", "delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
+_GIVEN = {"m", "epsilon", "Delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
+_NOISE = re.compile(r"(?:gamma|table)(?:_\d+)?")  # rounded, it may need a larger delta
 _ESCAPED = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -34,14 +35,27 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
-    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out.
+    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. Above noise
+    functions a comment says that rounded ones are not certified.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
     sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
     heads = " & ".join(map(_text, kept))
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
     lines = [f"{' & '.join(row)} \\\\" for row in rows]
-    whole = [f"\\begin{{tabular}}{{{sides}}}", r"\hline", f"{heads} \\\\", r"\hline", *lines, r"\hline"]
+    rounded = (
+        "% The noise functions below are rounded, and only the exact ones are certified: keep those, as CSV or JSON."
+    )
+    noise = any(_NOISE.fullmatch(name) for name in kept)
+    whole = [
+        *([rounded] if noise else []),
+        f"\\begin{{tabular}}{{{sides}}}",
+        r"\hline",
+        f"{heads} \\\\",
+        r"\hline",
+        *lines,
+        r"\hline",
+    ]
     return "\n".join([*whole, r"\end{tabular}", ""])
 
 

@@ -43,10 +43,16 @@ def test_numbers_have_sensible_digits() -> None:
 
 
 def test_bounds_are_rounded_up_and_what_was_given_stands_in_full() -> None:
-    for name in ("tight_epsilon", "total", "aggregator", "needed_delta", "gap", "guaranteed_epsilon"):
+    for name in ("tight_epsilon", "total", "aggregator", "needed_delta", "gap", "delta"):
         assert column(name, 0.30000001, 1.2341e-7, 0.0) == ["0.3001", r"$1.235 \times 10^{-7}$", "0"]
-    for name in ("epsilon", "Delta", "delta", "m"):
+    for name in ("epsilon", "Delta", "total_epsilon", "m"):
         assert column(name, 0.1234567, 1.234567e-6) == ["0.1234567", r"$1.234567 \times 10^{-6}$"]
+
+
+def test_above_noise_functions_stands_that_rounded_ones_are_not_certified() -> None:
+    for name in ("gamma_0", "gamma", "table_12"):
+        assert tabular({name: [1 / 3]}).startswith("% The noise functions below are rounded")
+    assert tabular({"error": [1 / 3], "largest_gamma": [1.0]}).startswith(r"\begin{tabular}")
 
 
 def test_texts_are_escaped() -> None:
