@@ -15,7 +15,7 @@ from darrm.problem.groups import ByGroups, VoterGroup
 
 MAX_CASES = 2_000_000  # vectors of present voters and counts that a mechanism holds a coin for
 MAX_SECONDS = 600.0
-# Processor seconds of one search, to about a factor of three (docs/benchmarks.md): for each multiset of
+# Processor seconds of one search, to about a factor of three (docs/decisions.md, "What it takes"): for each multiset of
 # corners, for each pair of entries of the table, and for beginning at all. Of several answers twice the first two.
 _PER_MULTISET, _PER_PAIR, _EACH = 5e-6, 5e-6, 0.03
 
