@@ -77,7 +77,8 @@ def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
     'number of votes for 1, l'
     """
     if design.encoding.name == "gamma":
-        return plot_gamma(design.problem, {"gamma_opt": design.gamma}, ax)
+        name = "gamma_opt" if math.isfinite(design.gap) else "gamma"  # a given one was not optimised
+        return plot_gamma(design.problem, {name: design.gamma}, ax)
     if ax is not None:
         raise refusal("ax", "left out for a decision, which has a figure of its own", ax)
     from darrm.show.plots_decision import plot_decision

@@ -76,9 +76,10 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
 
 def goals(design: Design) -> list[tuple[object, ...]]:
     """What was minimised, and under which shape."""
+    what = "what was minimised" if math.isfinite(design.gap) else "what is measured: this gamma was given"
     return [
         ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
-        ("objective", design.objective, "what was minimised"),
+        ("objective", design.objective, what),
         ("shape", design.shape, "free, or monotone: clearer votes get no more noise"),
     ]
 
