@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import refusal
 from darrm.problem.decision import DecisionProblem, allowance
@@ -87,13 +87,13 @@ def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
     return figure
 
 
-def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]], ax: Axes | None = None) -> Axes:
+def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, ArrayLike], ax: Axes | None = None) -> Axes:
     """Draw noise functions over the number of ones.
 
     Parameters
     ----------
     problem : MajorityProblem
-    gammas : mapping of str to ndarray, shape (K + 1,)
+    gammas : mapping of str to array_like, shape (K + 1,)
         Noise functions by name.
     ax : matplotlib axes, optional
         Made if not given.
@@ -106,6 +106,14 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     ------
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
+    >>> gammas = {"gamma_opt": darrm.solve(problem).gamma, "none": [1.0] * 6}
+    >>> darrm.show.plots.plot_gamma(problem, gammas).get_ylim()[0] < 0
+    True
     """
     own, several = ax is None, len(gammas) > 1
     if own and several:  # a legend of many names takes no room from what it names
@@ -113,7 +121,7 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     ax = axes_of(ax)
     styles = looks(gammas)
     for at, (name, gamma) in enumerate(gammas.items()):
-        _draw_gamma(ax, gamma, styles[name], name, at if several else None)
+        _draw_gamma(ax, np.asarray(gamma, dtype=np.float64), styles[name], name, at if several else None)
     _gamma_axes(ax, problem)
     if own and several:
         legend_of_all(ax, 2)
@@ -265,6 +273,14 @@ def plot_comparison(
     ------
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
+    >>> left, right = darrm.show.plots.plot_comparison(problem, darrm.compare(problem))
+    >>> right.get_xlabel()
+    'error, total variation'
     """
     own = axes is None
     # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
