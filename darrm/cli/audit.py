@@ -47,7 +47,7 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 @common.number("--n", "Number of labels to draw for beta:A,B.")
 @common.number("--seed", "Seed for the bags and for beta:A,B [fresh randomness].")
 @common.number("--jobs", "Number of threads; -1 for all processors.", default=1, show_default=True)
-@click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json or .parquet (needs pyarrow).")
+@click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json, .tex or .parquet (needs pyarrow).")
 @common.plot_option("the advantages")
 @common.json_option
 def command(

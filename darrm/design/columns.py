@@ -54,11 +54,11 @@ class ForAnalysis(ABC):
         Raises
         ------
         InputError
-            If the name ends in .json or .parquet.
+            If the name ends in .json, .parquet or .tex.
         OutputError
             If the path cannot be written.
         """
-        if frames.ending_of(path) in ("json", "parquet"):
+        if frames.ending_of(path) in {*frames.FORMATS} - {"csv"}:
             raise InputError(
                 f"to_csv writes CSV. Got {str(path)!r}. Pass a name that ends in .csv, or use darrm export."
             )
@@ -137,7 +137,7 @@ def _of_several(
 
 def check_design_file(path: str | os.PathLike[str]) -> None:
     """`InputError` for a name that stands for a table: what is saved under it could not be told from one."""
-    if frames.ending_of(path) in ("csv", "parquet"):
+    if frames.ending_of(path) in frames.TABLES:
         raise InputError(
             f"A design file is JSON. Got {str(path)!r}. Pass a name that ends in .json; to_csv and darrm export write "
             "tables for analysis, from which nothing can be released."
