@@ -77,7 +77,9 @@ def test_the_table_fits_eighty_columns(
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith(("rr", "llp")) for line in lines) == 7  # a row a line
     assert all(len(line.split()) == 9 for line in lines if line.startswith(("rr", "llp")))
-    assert "from a model that saw these labels, the figures must not leave" in " ".join(" ".join(lines).split())
+    assert "from a model that was trained on these labels, keep these figures secret" in " ".join(
+        " ".join(lines).split()
+    )
 
 
 def test_releases_seen_together(eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +155,7 @@ def test_how_many_may_be_written_as_a_float(capsys: pytest.CaptureFixture[str]) 
         (["--mechanism", "rr", "--epsilon", "1,,2"], "--epsilon must be numbers"),
         (["--mechanism", "llp", "--bag-size", "43"], "bag_size must be a whole number in [1, 42]"),
         (["--mechanism", "llp", "--bag-size", "0"], "bag_size must be a whole number in [1, 42]"),
-        (["--mechanism", "llp", "--bag-size", "2.5"], "--bag-size must be whole numbers"),
+        (["--mechanism", "llp", "--bag-size", "2.5"], "--bag-size must be integers"),
         (["--mechanism", "llp", "--bag-size", "4", "--jobs", "none"], "jobs must be"),
         (["--mechanism", "llp", "--bag-size", "4", "--seed", "-1"], "--seed must be"),
         (["--mechanism", "llp", "--bag-size", "4", "--n", "5"], "--n goes with"),

@@ -205,7 +205,7 @@ def test_totals_agree_with_dp_accounting() -> None:
     assert plan.comparison is not None
     problem = plan.design.problem
     assert isinstance(problem, darrm.DecisionProblem)
-    for name in ("planned", "Gaussian noisy max", "best rule, constant noise"):
+    for name in ("planned", "Gaussian noisy max", "Bayes rule with constant gamma"):
         row = plan.comparison[name]
         epsilons = np.linspace(0, 1.2, 25)
         deltas = darrm.privacy_profile(row.table, problem, epsilons)
@@ -320,7 +320,7 @@ class TestStopped:
         assert not plan.complete
         assert plan.wrong < 0.6
         assert compose(plan.design, asked["queries"], delta=1e-5, voters="fresh").upper <= asked["total_epsilon"]
-        assert "Stopped before all was tried" in remarks(plan)[0]
+        assert "The search was stopped early" in remarks(plan)[0]
 
     def test_the_first_noise_within_the_budget_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The time may end before the first mechanism has all it can have."""
