@@ -40,7 +40,7 @@ def shown(value: object) -> str:
         return "NaN (not a number)"
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python writes no whole number of thousands of digits
+    except ValueError:  # Python writes no integer of thousands of digits
         text = f"a {type(value).__name__} too long to write"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
@@ -88,14 +88,14 @@ def real(
 
 
 def whole(name: str, value: object, low: int = 1, high: float = MAX_COUNT, *, allowed: str = "", hint: str = "") -> int:
-    """``value`` as an int, refused unless it is a whole number from ``low`` to ``high``; 3.0 is one."""
+    """``value`` as an int, refused unless it is an integer from ``low`` to ``high``; 3.0 is one."""
     number: int | None = None
     if _is_number(value):
         with suppress(OverflowError, ValueError):  # infinite, or NaN
             number = int(value)
     if number is None or number != value or not low <= number <= high:
         allowed = allowed or (f"of at least {low}" if high == math.inf else f"in [{low}, {high:g}]")
-        raise refusal(name, f"a whole number {allowed}", value, hint)
+        raise refusal(name, f"an integer {allowed}", value, hint)
     return number
 
 
@@ -160,7 +160,7 @@ def array(
     low, high, ends
         As in `real`; with the default all must be finite.
     wholes : bool
-        Whether they must be whole numbers.
+        Whether they must be integers.
     """
     import numpy as np
 
@@ -174,7 +174,7 @@ def array(
         or not all(n == m if isinstance(m, int) else n > 0 for n, m in zip(given.shape, shape, strict=True))
     ):
         raise InputError(f"{name} must be {kind}{form}. Got shape {given.shape}.{hint and ' '}{hint}")
-    allowed = f"{'whole numbers ' * wholes}{_interval(low, high, ends)}".strip()
+    allowed = f"{'integers ' * wholes}{_interval(low, high, ends)}".strip()
     if given.dtype.kind == "f" and given.itemsize <= 8:
         numbers = np.asarray(given, dtype=np.float64)
     elif given.dtype.kind in "iu" and (given.itemsize < 8 or not given.size or abs(given).max() <= 2**53):
@@ -225,7 +225,7 @@ def _interval(low: float, high: float, ends: str) -> str:
 
 
 def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
-    """``k`` as an int, refused unless it is a whole number in [1, most]."""
+    """``k`` as an int, refused unless it is an integer in [1, most]."""
     return whole(name, k, 1, most)
 
 
@@ -313,5 +313,5 @@ def check_jobs(jobs: object, name: str = "jobs") -> int:
     allowed = f"in [1, {_MOST_JOBS}], or -1 for all cores"
     number = whole(name, jobs, -1, _MOST_JOBS, allowed=allowed)
     if number == 0:
-        raise refusal(name, f"a whole number {allowed}", jobs)
+        raise refusal(name, f"an integer {allowed}", jobs)
     return number

@@ -57,7 +57,7 @@ class _Places(NamedTuple):
 
 
 def _places(chance: Array, other: Array, rho: float, grid: Grid) -> _Places:
-    k = np.where(chance > 0, -2 * grid.size - 2, 2 * grid.size + 2)  # other = 0: V(0); chance = 0: V(infinity)
+    k = np.where(chance > 0, -2 * grid.size - 2, 2 * grid.size + 2)  # other = 0: V(0); probability = 0: V(infinity)
     weight = np.zeros(chance.size)
     both = (chance > 0) & (other > 0)
     log_chance = np.log(chance[both])
@@ -77,7 +77,8 @@ def _choices(rows: OutcomeRows, grid: Grid) -> list[_Places]:
 
 
 class _Terms(NamedTuple):
-    """The same term of several choices: chance V(a e^shift) is near V[start + j] + far V[start + j + 1], j >= 0."""
+    """The same term of several choices: probability V(a e^shift) is near V[start + j] + far V[start + j + 1], j >=
+    0."""
 
     start: NDArray[np.intp]
     near: Array
@@ -259,7 +260,7 @@ class Sets(NamedTuple):
 
 
 def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Iterator[Sets]:
-    """Sets S of sequences of 1, 2, ... labels and ways to choose rows that nearly attain V_1, V_2, ... on the grid.
+    """Sets S of sequences of 1, 2, ... labels and ways to choose rows that nearly achieve V_1, V_2, ... on the grid.
 
     V(a) >= P(S) - a P'(S) for every a and S: these are lines below V, and no grid error enters.
     """

@@ -37,8 +37,8 @@ class MemoryBudget:
     """A `Budget` of ``allowed`` labels, counted by this object alone.
 
     A copy knows nothing of what the original and other copies release. So it pays for nothing, unless the labels are
-    shared out beforehand: with n ``copies``, each object, the original included, has floor(allowed / n) of them. Every
-    object that comes from a pickle or a deepcopy counts, and so does every forked process.
+    shared out beforehand: with n ``copies``, each object, the original included, has ``floor(allowed / n)`` of them.
+    Every object that comes from a pickle or a deepcopy counts, and so does every forked process.
     """
 
     _process: int | None = None  # where this object may charge; a pickle has none

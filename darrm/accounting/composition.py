@@ -64,7 +64,7 @@ def compose(
     ------
     InputError
         If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
-        If the chances of a mechanism contradict the epsilon or sigma that it states, or K and classes
+        If the probabilities of a mechanism contradict the epsilon or sigma that it states, or K and classes
         are not its own.
 
     Notes
@@ -92,7 +92,8 @@ def compose(
         return _of_counts(design, queries, delta, voters, tolerance, K, classes)
     if K is not None or classes is not None:
         raise InputError(
-            "K and classes are for noisy max, permute-and-flip and other mechanisms with chances and _chances. Got "
+            "K and classes are for noisy max, permute-and-flip and other mechanisms with probabilities and _chances. "
+            "Got "
             f"{type(design).__name__}. For a design leave them out: it has its own."
         )
     kind = check_voters(voters)

@@ -43,7 +43,7 @@ Indices = NDArray[np.intp]
 
 
 class _Sides(NamedTuple):
-    """Rows as ratios t = P / Q, chances Q, and the probability P where Q = 0: one orientation of each."""
+    """Rows as ratios t = P / Q, probabilities Q, and the probability P where Q = 0: one orientation of each."""
 
     t: Array
     Q: Array

@@ -253,7 +253,7 @@ def _grid(curves: Sequence[tuple[Curve, int]], delta: float) -> Grid:
     left = max(delta - sum(n * curve.delta_infinity for curve, n in curves), 1e-6 * delta, 1e-300)
     far = mean + 1.3 * math.sqrt(2 * spread * math.log(4 / left)) + 2 * max(float(c.epsilons[-1]) for c, _ in curves)
     far = max(min(far, most * (1 + 1e-9)), 1e-12)
-    # Each time on the grid adds at most step^2 / 4 to the variance, and moves the largest loss by less than a step.
+    # Each time on the grid adds at most step^2 / 4 to the variance, and moves the pure-DP epsilon by less than a step.
     times = sum(n for _, n in curves)
     fine = _FINENESS * math.sqrt(times / max(spread, 1e-300))
     size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fine)))

@@ -192,7 +192,8 @@ def _interval(event: Any) -> float:
 
 
 def _losses(event: Any) -> tuple[float, float]:
-    """The largest loss of a single sampled answer or of one with Laplace noise, and 1 / noise^2 of the others, summed.
+    """The pure-DP epsilon of a single sampled answer or of one with Laplace noise, and 1 / noise^2 of the others,
+    summed.
 
     Nothing for events of other kinds.
     """

@@ -46,9 +46,9 @@ _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 def fixed_voters(problem: ByGroups, delta: float) -> float:
     """The epsilon of all that fixed voters answer, at a total ``delta``: the composition of those that are reached.
 
-    It holds for any number of labels, with noise at the labels or without. Infinite if a reached voter is not private,
-    or if ``delta`` is below the chance that one of them fails, 1 - (1 - Delta)^max_affected. No separation:
-    milliseconds for any K.
+    It holds for any number of labels, with noise at the labels or without. Infinite if an affected voter is not
+    private, or if ``delta`` is below the probability that one of them fails, 1 - (1 - Delta)^max_affected. No
+    separation: milliseconds for any K.
     """
     return max(epsilon_of(who.voters, delta) for who in sets_reached(problem))
 
@@ -148,7 +148,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
 
 
 def _certain(voters: AffectedVoters) -> float:
-    """The chance that some of these voters tell all they know, whatever the epsilon."""
+    """The probability that some of these voters tell all they know, whatever the epsilon."""
     return 1.0 if any(math.isinf(epsilon) for epsilon, _ in voters.kinds) else voters.failure
 
 

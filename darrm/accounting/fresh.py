@@ -215,7 +215,7 @@ def envelope(release: Region, queries: int, delta: float) -> float:
 
 
 def one_pair(points: Sequence[Point], queries: int, delta: float, most: int = 10**5) -> float:
-    """A lower bound: one attained pair of probabilities, the same at every query. Tries ``most`` counts of a label."""
+    """A lower bound: one achieved pair of probabilities, the same at every query. Tries ``most`` counts of a label."""
     from scipy.special import betainc
 
     count = np.arange(queries + 1) if queries < most else np.unique(np.linspace(0, queries, most).astype(np.int64))
@@ -356,5 +356,5 @@ def excess(release: Region | OutcomeRows, queries: int, grid: Grid, delta: float
 
 
 def attained_sets(points: tuple[Point, ...] | OutcomeRows, queries: int, grid: Grid) -> adaptive.Sets:
-    """Sets of label sequences from attained points or rows, by the same voters if there are more queries."""
+    """Sets of label sequences from achieved points or rows, by the same voters if there are more queries."""
     return next(islice(adaptive.lower_bounds(points, grid), queries - 1, None))

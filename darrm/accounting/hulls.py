@@ -93,10 +93,10 @@ def hull(regions: Sequence[Region]) -> Region:
 
 
 def by_reached_voters(points: Sequence[Point], most: int) -> list[tuple[Point, ...]]:
-    """Sets of attained points, so that one choice of at most ``most`` reached voters attains all points of a set.
+    """Sets of achieved points, so that one choice of at most ``most`` affected voters achieves all points of a set.
 
-    One change of the data reaches the same voters at every query. What is attained at several queries is therefore
-    attained by points of one set. All points if they are of one group; not every set is listed.
+    One change of the data reaches the same voters at every query. What is achieved at several queries is therefore
+    achieved by points of one set. All points if they are of one group; not every set is listed.
     """
     if sum(_together(point.reached for point in points)) <= most:
         return [tuple(points)]

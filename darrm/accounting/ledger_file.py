@@ -245,7 +245,7 @@ def _check(state: State) -> None:
         if name != account.name:
             raise InputError("something charged is not what its name stands for")
         if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
-            raise InputError(f"charged must be a whole number within the budget, got {account.charged!r}")
+            raise InputError(f"charged must be an integer within the budget, got {account.charged!r}")
     for labels in state.designs.values():
         _check_labels(state, labels)
     for note in state.notes:

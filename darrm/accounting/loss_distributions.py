@@ -177,7 +177,7 @@ def privacy_loss_distribution(
     -----
     docs/composition.md. Lines between points of the privacy curve, which is convex in e^epsilon (Doroshenko, Ghazi,
     Kamath, Kumar, Manurangsi, PoPETs 2022); every probability is rounded up. What dp-accounting does with it afterwards
-    is not proved by darrm. One exact composition; then O(largest loss / interval).
+    is not proved by darrm. One exact composition; then O(pure-DP epsilon / interval).
 
     Examples
     --------

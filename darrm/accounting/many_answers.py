@@ -64,12 +64,12 @@ def of_rows(
     affected : tuple of Affected
         How private the votes are; empty that they are not.
     same_voters : bool
-        Whether the same voters can attain any of the rows, so that one change of the data reaches them at every query.
+        Whether the same voters can achieve any of the rows, so that one change of the data reaches them at every query.
 
     Returns
     -------
     Total
-        ``lower`` is attained by rows, or 0 if not the same voters attain them.
+        ``lower`` is achieved by rows, or 0 if not the same voters achieve them.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def of_rows(
         raise InputError(
             f"At delta = {delta:g} no bound was found for {queries} labels on any grid, which ends at {FAR:g} nats, "
             "and nothing states the epsilon of one. Ask fewer labels, add noise, state an epsilon, or let the `cut` "
-            "of chances be 0."
+            "of probabilities be 0."
         )
     upper = min(bounds.values())
     lower = lower or _by_one_set(rows, queries, delta) if same_voters else 0.0

@@ -97,7 +97,7 @@ def labels_beside(rest: Curve, label: OneLabel, epsilon: float, delta: float, mo
 def _by_guarantee(
     rest: Curve, label: OneLabel, release: Region | OutcomeRows, epsilon: float, delta: float, most: int
 ) -> int:
-    """By adding the largest loss of each label, or its guarantee, to what the rest leaves."""
+    """By adding the pure-DP epsilon of each label, or its guarantee, to what the rest leaves."""
     spent = rest.epsilon(delta)
     best = 0
     if not release.delta_infinity:

@@ -39,9 +39,10 @@ class Chances(Protocol):
 class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
-    Beside its chances it may have ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the standard
-    deviation of the noise of each count; both for any number of votes and classes. Without either, costs come from the
-    chances alone. It may have ``K`` and ``classes``, both or neither, if it refuses to release other votes.
+    Beside its probabilities it may have ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the
+    standard deviation of the noise of each count; both for any number of votes and classes. Without either, costs come
+    from the probabilities alone. It may have ``K`` and ``classes``, both or neither, if it refuses to release other
+    votes.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -58,7 +59,7 @@ _RENYI = "Renyi DP"
 
 
 def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
-    """The chances of all labels for all neighbouring votes of K voters, up to names of classes.
+    """The probabilities of all labels for all neighbouring votes of K voters, up to names of classes.
 
     Known are K - 1 votes z, sorted; the last one is for class c on D and for class d on D'. Classes of as many known
     votes are alike, so one of each kind is enough, or two of them.
@@ -117,7 +118,8 @@ def of_labels(
 
 
 def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction, Fraction] | None:
-    """(epsilon, 0) of one label, exactly, if it states such a guarantee; `InputError` if its chances contradict it."""
+    """(epsilon, 0) of one label, exactly, if it states such a guarantee; `InputError` if its probabilities contradict
+    it."""
     epsilon: float | None = getattr(mechanism, "epsilon", None)
     if epsilon is None:
         return None
@@ -125,7 +127,8 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     if attained > epsilon * (1 + 1e-9):
         raise InputError(
             f"epsilon of {type(mechanism).__name__} must be at least {attained:.6g} here: neighbouring votes have "
-            f"chances that differ by as much. It states {epsilon:g}. Correct it for every number of classes, or leave "
+            f"probabilities that differ by as much. It states {epsilon:g}. Correct it for every number of classes, or "
+            "leave "
             "it out."
         )
     return Fraction(epsilon), Fraction(0)

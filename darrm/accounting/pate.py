@@ -140,7 +140,7 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
 
     Parameters
     ----------
-    counts : array_like of whole numbers, shape (classes,)
+    counts : array_like of integers, shape (classes,)
     sigma : float > 0
     orders : array_like of float > 1
 

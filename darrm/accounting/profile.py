@@ -1,7 +1,7 @@
 """What one release gives away: its exact privacy profile, and the polygon of its probabilities on two data sets.
 
 Upper bounds come from the separation of the complete corner set, rounding included; lower bounds from multisets that
-are allowed, with the probabilities they attain.
+are allowed, with the probabilities they achieve.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_POINTS = 10_000  # of a profile at once
 _NARROW = Decimal("1e-12")  # directions this close tell nothing new
 _BEYOND = 14.0  # nats; one in a million
 _THIN = 1e-3  # of the tolerance of a region: lines that cut off less are left out
-_CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
+_CLOSER = 1e-12  # achieved probabilities are right to this, relatively; lower bounds are moved by as much
 
 
 @usual_arithmetic
@@ -142,7 +142,7 @@ def _attained(worst: WorstCase, epsilon: Decimal) -> float:
 class Point:
     """Pr[release 1] on two neighbouring data sets, x >= y, and Pr[release 0]: each the float64 nearest to its value.
 
-    ``reached`` says how many voters of each group have another distribution on the two, where a point is attained and
+    ``reached`` says how many voters of each group have another distribution on the two, where a point is achieved and
     there are groups.
     """
 
@@ -158,15 +158,15 @@ class Region:
     """All (Pr[release 1 | D], Pr[release 1 | D']) that one release can have, between two polygons.
 
     Both are symmetric: with (x, y) they have (1 - x, 1 - y), for release 0, and (y, x), for D and D' exchanged. Only
-    corners with x >= y and x + y <= 1 are listed. A decision whose table is not symmetric does not attain them all, but
-    composes to the same as if it did (docs/theory.md, Lemma 10).
+    corners with x >= y and x + y <= 1 are listed. A decision whose table is not symmetric does not achieve them all,
+    but composes to the same as if it did (docs/theory.md, Lemma 10).
 
     Attributes
     ----------
     outer : tuple of Point
         Corners of a polygon that contains them all.
     inner : tuple of Point
-        Attained, moved a little towards the diagonal; not all by the same reached voters where there are groups.
+        Achieved, moved a little towards the diagonal; not all by the same affected voters where there are groups.
     delta_infinity : float
         Upper bound on delta(infinity) of one release: x of the outer corner with y = 0, if there is one.
     largest_loss : float
@@ -181,7 +181,7 @@ class Region:
 
 @dataclass(frozen=True)
 class _Direction:
-    """X(p) - e^epsilon X(p') <= delta, attained but for rounding at (x, y)."""
+    """X(p) - e^epsilon X(p') <= delta, achieved but for rounding at (x, y)."""
 
     epsilon: Decimal
     a: Decimal
@@ -271,9 +271,9 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
 
 
 def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
-    """By how much the corner of two lines lies beyond what is attained on them, and the direction between."""
+    """By how much the corner of two lines lies beyond what is achieved on them, and the direction between."""
     x, y = _corner(left, right, floor)
-    if left.x + left.y > 1:  # where a = 1, its mirror image is attained too
+    if left.x + left.y > 1:  # where a = 1, its mirror image is achieved too
         left_x, left_y = 1 - left.y, 1 - left.x
     else:
         left_x, left_y = left.x, left.y
@@ -351,7 +351,7 @@ def loss(point: Point) -> float:
 
 
 def inside(attained_x: float, attained_y: float, reached: tuple[int, ...] = ()) -> Point:
-    """The attained point, moved towards the diagonal by more than its rounding."""
+    """The achieved point, moved towards the diagonal by more than its rounding."""
     with decimals(Decimal(1)):
         x, y = Decimal(attained_x) * Decimal(1 - _CLOSER), Decimal(attained_y) * Decimal(1 + _CLOSER)
         not_x = (1 - Decimal(attained_x)) * Decimal(1 + _CLOSER)

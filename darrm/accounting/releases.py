@@ -131,7 +131,7 @@ def any_of(releases: Iterable[OutcomeRows]) -> OutcomeRows:
 
 
 def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
-    """The region of the table for these present voters, the groups without any counted among its reached voters."""
+    """The region of the table for these present voters, the groups without any counted among its affected voters."""
 
     def padded(point: Point) -> Point:
         left = iter(point.reached)

@@ -1,7 +1,7 @@
 """What one release can say on two neighbouring data sets: rows of probabilities, one for each answer.
 
-A row is a pair (P, Q) of distributions over the answers that some votes attain. A release of two answers has the points
-of its region as rows, (x, 1 - x) and (y, 1 - y).
+A row is a pair (P, Q) of distributions over the answers that some votes achieve. A release of two answers has the
+points of its region as rows, (x, 1 - x) and (y, 1 - y).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class OutcomeRows:
 
     @property
     def least_loss(self) -> float:
-        """Lower bound on the largest loss of all rows, nats: what the chance of some answer proves."""
+        """Lower bound on the pure-DP epsilon of all rows, nats: what the probability of some answer proves."""
         P, Q = np.concatenate([self.P, self.Q]), np.concatenate([self.Q, self.P])
         on, off = P * (1 - self.rho) - self.cut, np.maximum(Q * (1 + self.rho) + self.cut, 1e-300)
         sure = on > 1e-290

@@ -1,7 +1,8 @@
 """What the votes cost by themselves, once they are known: the optimal composition of voters of any privacy.
 
-Voters of epsilons e_1, ..., e_t are at worst randomized response of those epsilons, whose losses are +e_i with chance
-e^e_i / (1 + e^e_i), else -e_i; one of them fails with a chance of F at most. All their votes have at a total epsilon
+Voters of epsilons e_1, ..., e_t are at worst randomized response of those epsilons, whose losses are +e_i with
+probability e^e_i / (1 + e^e_i), else -e_i; one of them fails with a probability of F at most. All their votes have at a
+total epsilon
 
     delta = 1 - (1 - F) (1 - V),    V = E max(0, 1 - e^(epsilon - sum of the losses)).
 
@@ -46,7 +47,7 @@ class AffectedVoters(NamedTuple):
     Delta : float
         The largest delta of one of them.
     failure : float
-        The chance that any of them fails, at most.
+        The probability that any of them fails, at most.
     """
 
     kinds: tuple[tuple[float, int], ...]

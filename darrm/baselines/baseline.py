@@ -29,7 +29,7 @@ _AIM = 1 - 5e-8  # of the guarantee's epsilon; what is nearer than that to the a
 _FAR = 60.0  # log of an epsilon over the limit that stands for infinity, and below it for 0
 _STEP = math.log(4.0)
 _NONE = math.log(1e-12)  # of a parameter: what keeps the guarantee below, is a coin
-_LEAST = 1e-9  # chance of one of two answers
+_LEAST = 1e-9  # probability of one of two answers
 _ROUNDING = 1e-9  # what meets a guarantee exactly in theory misses it by rounding; no more is repaired
 
 
@@ -148,11 +148,11 @@ class SolvedBaseline:
 
 
 def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> Callable[[float], Array]:
-    """Tables that look at the counts of all groups together, from the chances of classes at sorted counts.
+    """Tables that look at the counts of all groups together, from the probabilities of classes at sorted counts.
 
     ``chances`` takes counts, the most first, shape (rows, classes), and the parameter. Of two answers none is less
-    likely than 1e-9. A table holds the chance of one of them, and so near to 1 float64 would have steps of a factor 2
-    in the chance of the other. To raise both of two chances to that brings them no further apart.
+    likely than 1e-9. A table holds the probability of one of them, and so near to 1 float64 would have steps of a
+    factor 2 in the probability of the other. To raise both of two probabilities to that brings them no further apart.
     """
     counts = sorted_counts(problem.K, problem.n_classes)
     least = _LEAST if problem.binary else 0.0

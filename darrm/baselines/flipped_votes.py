@@ -13,7 +13,7 @@ from darrm.numerics.printed import at_most
 from darrm.objectives import Objective
 from darrm.problem.groups import ByGroups
 
-_MOST_FLIPS = 20_000_000  # chances of flips that are listed: one group of 4471 votes
+_MOST_FLIPS = 20_000_000  # probabilities of flips that are listed: one group of 4471 votes
 _SURE = 700.0  # nats: beyond, e^-epsilon is 0 in float64
 
 

@@ -146,7 +146,7 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     >>> round(darrm.verify(gamma, darrm.MajorityProblem(K=3, m=2, epsilon=1.0)).tight_epsilon, 3)
     0.734
     """
-    hint = "It is the chance of the true majority, not of the label 1."
+    hint = "It is the probability of the true majority, not of the label 1."
     chance = array("pr_correct", pr_correct, ("K + 1",), 0.5, 1, "[]", hint=hint)
     K = chance.size - 1
     if not K:

@@ -32,7 +32,7 @@ class Certificate:
         Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
-        The multiset of corners that attains ``needed_delta``, which may be above what any attains where voters of a
+        The multiset of corners that achieves ``needed_delta``, which may be above what any achieves where voters of a
         decision fail and are too many (docs/decisions.md, Lemma D4). Corners (p, p') are in hi, lo and D = Delta.
         Others may need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by
         any amount if none needs any.
@@ -40,7 +40,7 @@ class Certificate:
         Pr[release 1 | D] and Pr[release 1 | D'] at the worst case; for a decision those of the answer that
         ``worst_case`` names.
     rounding : float
-        What ``needed_delta`` includes for rounding errors of the worst case. It may exceed what that attains by more,
+        What ``needed_delta`` includes for rounding errors of the worst case. It may exceed what that achieves by more,
         up to where bounds settle all other cases: 1e-13 of e^(m eps) - 1 + 2 delta, or 3e-15 K of it if that is larger.
     """
 

@@ -1,11 +1,11 @@
 """Where the voters of one group can be when there are several classes, gone through level by level.
 
-A reached voter is at a *kind*: a tuple of classes, one for each outcome of a private bit. Without a delta there are two
-outcomes, and at the kind (c, d) the voter says c with probability hi and d with lo on one data set, and the other way
-round on its neighbour. A voter that is not reached surely says some class. A *case* is a multiset of kinds together
+An affected voter is at a *kind*: a tuple of classes, one for each outcome of a private bit. Without a delta there are
+two outcomes, and at the kind (c, d) the voter says c with probability hi and d with lo on one data set, and the other
+way round on its neighbour. A voter that is not reached surely says some class. A *case* is a multiset of kinds together
 with how many voters surely say each class.
 
-Tables of expectations over a case grow from those of one reached voter less: at the kind (k_1, ..., k_r)
+Tables of expectations over a case grow from those of one affected voter less: at the kind (k_1, ..., k_r)
 
     V(A + kind, z)  =  sum over j of  w_j V(A, z + e_(k_j)).
 

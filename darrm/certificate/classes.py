@@ -124,13 +124,13 @@ class ClassSeparation:
 
     Notes
     -----
-    With u = 2^-53, r outcomes of a private bit, O answers and N reached voters, an entry of V or W has relative error
+    With u = 2^-53, r outcomes of a private bit, O answers and N affected voters, an entry of V or W has relative error
     at most (r + 2) N u + d, d = O (3 O + 2) u from what is drawn in place of a stored entry: each step has r products,
     with weights that are the float64 nearest to exact ones, and r - 1 sums. V - W has its own recurrence,
 
         V - W  <-  sum over j of  p_j (V - W)(z + e_(k_j)) + (p_j - q_j) W(z + e_(k_j)),
 
-    with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over reached voters and j of |p_j - q_j|. Of the
+    with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over affected voters and j of |p_j - q_j|. Of the
     two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is
     taken, for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290 all of it is done
     in decimals of 60 digits instead. Lemmas D6 to D9 of docs/decisions.md.
@@ -313,12 +313,12 @@ class ClassSeparation:
             return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
 
     def _gaps(self, parts: tuple[_Part, ...]) -> float:
-        """At least the sum of |p_j - q_j| over all reached voters."""
+        """At least the sum of |p_j - q_j| over all affected voters."""
         gaps = [sum(abs(float(gap)) for gap in bit.gaps) for bit in self._bits]
         return sum(part.reached * gap for part, gap in zip(parts, gaps, strict=True)) * (1 + 1e-12)
 
     def _leaves_float64(self) -> bool:
-        """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
+        """Whether a product of a positive entry and weights of all affected voters could be below 1e-290."""
         least = float(self._table[self._table > 0].min())
         logs = []
         for group, bit in zip(self._problem.groups, self._bits, strict=True):
@@ -380,7 +380,7 @@ class ClassSeparation:
                 yield from self._reached(block, (*parts, _Part(n, touched)), (*states, *sizes), left - n)
 
     def _one_more(self, blocks: dict[int, _Sides], bit: Bit, sure: int, n: int) -> dict[int, _Sides]:
-        """The tables with one more reached voter, n in all, beside ``sure`` voters that are not."""
+        """The tables with one more affected voter, n in all, beside ``sure`` voters that are not."""
         problem = self._problem
         made: dict[int, _Sides] = {}
         weights = bit.as_decimals() if self._exact else bit.as_floats()
@@ -451,7 +451,7 @@ class _Bounds:
         self._outcomes, self._answers, self._exact = outcomes, answers, exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
-        """For tables with so many reached voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
+        """For tables with so many affected voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
         V, W, D = tables
         if self._exact:
             apart = Decimal(drawn(self._answers))

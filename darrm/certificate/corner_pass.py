@@ -337,7 +337,7 @@ def counts_at(
 
 
 def worst_case(forms: Scale, counts: CornerCounts, bound: float, sides: Sides) -> WorstCase:
-    """The worst of some multisets: its bound on all of them, and what it attains."""
+    """The worst of some multisets: its bound on all of them, and what it achieves."""
     p_side, q_side, difference = map(float, sides)
     by_ratio = 2 * forms.relative * p_side
     rounding = min(forms.absolute, by_ratio) if forms.kappa < 2 else by_ratio

@@ -1,6 +1,6 @@
 """Which cases of a decision by groups are likely the worst: by matrix products, and with no claim to be a bound.
 
-The ones among the n reached voters of a group have the distributions p_A on D and q_A on D', for each multiset A of
+The ones among the n affected voters of a group have the distributions p_A on D and q_A on D', for each multiset A of
 corners. So the tables of `darrm.certificate.groups` are, for one group after the other,
 
     W(A, z) = sum over j of q_A(j) W(z + j),     D(A, z) = sum over j of  p_A(j) D(z + j) + (p_A(j) - q_A(j)) W(z + j),
@@ -23,12 +23,12 @@ from darrm.numerics.deadline import check_time
 from darrm.problem.corners import MovingCorner
 from darrm.problem.decision import DecisionProblem
 
-_Rows = list[tuple[tuple[int, ...], slice]]  # where the states with so many reached voters are
+_Rows = list[tuple[tuple[int, ...], slice]]  # where the states with so many affected voters are
 _MOST = 4_000_000  # probabilities in all distributions, up to which they are kept
 
 
 class OfGroup(NamedTuple):
-    """n reached voters of a group: a row for each multiset of their corners, a column for each number of ones."""
+    """n affected voters of a group: a row for each multiset of their corners, a column for each number of ones."""
 
     p_side: Array
     q_side: Array
@@ -59,7 +59,7 @@ def searchable(problem: DecisionProblem, corners: Sequence[Sequence[MovingCorner
 
 @lru_cache(maxsize=8)
 def _levels(corners: tuple[MovingCorner, ...], most: int) -> tuple[OfGroup, ...]:
-    """The distributions of 0, ..., ``most`` reached voters; multisets in the order of `darrm.certificate.groups`."""
+    """The distributions of 0, ..., ``most`` affected voters; multisets in the order of `darrm.certificate.groups`."""
     one = np.ones((1, 1))
     made = [OfGroup(one, one, 0 * one)]
     weights = [tuple(map(float, (c.not_p, c.p, c.not_q, c.q, c.gap))) for c in corners]

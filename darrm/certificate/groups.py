@@ -1,6 +1,6 @@
 """Separation for groups of voters: the worst case of one decision over every multiset of corners of every group.
 
-A release answers 1 with probability X(n) for the numbers n = (n_1, ..., n_G) of ones. The reached voters of a group
+A release answers 1 with probability X(n) for the numbers n = (n_1, ..., n_G) of ones. The affected voters of a group
 sit at corners (p, p'), the others surely say 0 or 1. The tables
 
     V(A, z) = E X,  W(A, z) = E' X      A: how many voters at which corner, z: how many say 1 for sure, group by group
@@ -99,12 +99,12 @@ class GroupSeparation:
 
     Notes
     -----
-    With u = 2^-53 and N reached voters, an entry of V or W has relative error at most (3 N + 1) u: each step has two
+    With u = 2^-53 and N affected voters, an entry of V or W has relative error at most (3 N + 1) u: each step has two
     products, with weights that are the float64 nearest to exact ones, and a sum. V - W has its own recurrence,
 
         V - W  <-  (1 - p) (V - W)(z) + p (V - W)(z + 1) + (p - p') (W(z + 1) - W(z)),
 
-    with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all reached voters. Of the two bounds on an
+    with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all affected voters. Of the two bounds on an
     excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product
     could be below 1e-290 all of it is done in decimals of 60 digits instead.
     """
@@ -232,7 +232,7 @@ class GroupSeparation:
             return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
 
     def _gaps(self, reached: tuple[int, ...]) -> float:
-        """At least the sum of |p - p'| over all reached voters."""
+        """At least the sum of |p - p'| over all affected voters."""
         return sum(n * gap for n, gap in zip(reached, self._largest_gaps, strict=True)) * (1 + 1e-12)
 
     @cached_property
@@ -240,7 +240,7 @@ class GroupSeparation:
         return tuple(max(abs(float(corner.gap)) for corner in corners) for corners in self._corners)
 
     def _leaves_float64(self) -> bool:
-        """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
+        """Whether a product of a positive entry and weights of all affected voters could be below 1e-290."""
         X = self._table
         least = min(float(side[side > 0].min(initial=1.0)) for side in (X, 1 - X))
         logs = []
@@ -305,7 +305,7 @@ class _Step:
 
 
 def _one_more(level: _Tables, steps: Sequence[_Step], prefixes: Sequence[int]) -> _Tables:
-    """The level with one more reached voter: each corner is added to the multisets that go no further than it."""
+    """The level with one more affected voter: each corner is added to the multisets that go no further than it."""
     parts = [
         step.taken(_Tables(level.p_side[:, :, :m], level.q_side[:, :, :m], level.difference[:, :m]))
         for step, m in zip(steps, prefixes, strict=True)
@@ -350,7 +350,7 @@ class _Bounds:
         self._exact = exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
-        """For tables with so many reached voters, whose |p - p'| sum to ``gaps`` at most; both answers."""
+        """For tables with so many affected voters, whose |p - p'| sum to ``gaps`` at most; both answers."""
         V, W, D = tables
         if self._exact:
             with decimals(Decimal(1)):

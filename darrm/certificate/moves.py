@@ -121,7 +121,7 @@ class Moves:
         return sums
 
     def loose(self, sides: Sides, reach: Reach, wanted: Mask | None, relative: float) -> Sides:
-        """Bound 1: with the chance that any voter moves, the tables reach their best entries."""
+        """Bound 1: with the probability that any voter moves, the tables reach their best entries."""
         V, V_, difference = sides
         any_move = np.minimum(1.0, -self.moved[reach.together, 0] * (1 + 1e-9) + 1e-300)
         followed = np.maximum(0.0, any_move - self.beyond)
@@ -207,7 +207,7 @@ class Moves:
         return reached
 
     def one_side_each(self, sides: Sides, most: int) -> tuple[Sides, Integers, Integers]:
-        """The worst with i voters at (Delta,0) and l at (1,1-Delta), each side on its own: attained, and i, l."""
+        """The worst with i voters at (Delta,0) and l at (1,1-Delta), each side on its own: achieved, and i, l."""
         V, V_, _ = sides
         moves = np.zeros((2 * len(V), V.shape[1]), dtype=np.int64)
         p_side, q_side = self._best_of_both(lambda table, most: self._best(table, most, moves), V, V_, most)

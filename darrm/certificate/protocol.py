@@ -31,8 +31,8 @@ class WorstCase:
     bound : float
         Upper bound on the excess Pr[S | D] - e^epsilon Pr[S | D'] of all these cases.
     rounding : float
-        About what ``bound`` includes for rounding errors; where it is above 0, ``case`` attains all of it but for about
-        twice that.
+        About what ``bound`` includes for rounding errors; where it is above 0, ``case`` achieves all of it but for
+        about twice that.
     case : Case or None
         None for a bound without a search: it says nothing of where the worst case is.
     p_side, q_side, difference : float
@@ -78,7 +78,7 @@ class Separation(Protocol):
         """Worst cases that cover every case: the largest bound holds for all neighbours and all sets of answers."""
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of some cases, found quickly: attained, and no bound on the others unless the engine says so."""
+        """The worst of some cases, found quickly: achieved, and no bound on the others unless the engine says so."""
 
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()

@@ -243,7 +243,7 @@ class CornerSeparation:
         return self._scales[epsilon]
 
     def _settled(self, forms: Scale, attained: float) -> float:
-        """Up to where bounds are not looked into: a little above what is attained, but never across delta."""
+        """Up to where bounds are not looked into: a little above what is achieved, but never across delta."""
         right_side = min(forms.kappa, 1e300) / 2 + self._delta
         settled = attained + (1e-13 * right_side if forms.kappa < 2 else 4 * forms.relative)
         return min(settled, self._delta) if attained <= self._delta else settled

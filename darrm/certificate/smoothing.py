@@ -23,7 +23,7 @@ _AT_ONCE = 1 << 14  # table entries that stay in the cache
 
 
 class Sides(NamedTuple):
-    """X(p), X(p') and X(p) - X(p'): attained, or bounds from above, below and above."""
+    """X(p), X(p') and X(p) - X(p'): achieved, or bounds from above, below and above."""
 
     p_side: Array
     q_side: Array

@@ -193,7 +193,7 @@ class ClassRows:
         self._bits, fails = bits(problem, alike=columns.alike and len(problem.groups) == 1)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails)!r}, the deltas of the reached voters together, where so "
+                f"delta must be at least {rounded_up(fails)!r}, the deltas of the affected voters together, where so "
                 f"many voters can only be certified as pure ones beside their deltas. Got {limit.delta!r}. Raise "
                 "delta, or lower max_affected or the deltas of the groups."
             )
@@ -223,7 +223,7 @@ class ClassRows:
         return []
 
     def ahead(self, case: ClassCase, steps: int) -> list[ClassCase]:
-        """With more voters of a group that surely say what its first reached voter says on D' rather than on D."""
+        """With more voters of a group that surely say what its first affected voter says on D' rather than on D."""
         found = []
         for g, group in enumerate(case.groups):
             if group.kinds:

@@ -55,8 +55,8 @@ class ConstraintRows(Protocol):
     def ahead(self, case: Any, steps: int) -> list[Any]:
         """Cases of the same voters that are likely broken once the row of this one holds; ``steps`` in each direction.
 
-        A row lets a chance fall by so much from some votes to the next. The table of all variables at 1 falls at one
-        step; held there it falls at the next. These are the steps ahead.
+        A row lets a probability fall by so much from some votes to the next. The table of all variables at 1 falls at
+        one step; held there it falls at the next. These are the steps ahead.
         """
 
     def of(self, cases: Sequence[Any]) -> Rows:

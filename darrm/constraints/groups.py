@@ -60,7 +60,7 @@ class TableColumns:
             if size % 2:
                 sign[half] = 0.0
                 variable[half] = 0
-        # The chance of the preferred answer is 1 - span + span x.
+        # The probability of the preferred answer is 1 - span + span x.
         span = np.where(ordered & (value != 0), 0.5, 1.0)
         self._variable, self._sign = variable, sign * span[variable]
         self.weights = np.abs(value) * span
@@ -108,7 +108,7 @@ class GroupRows:
         self._corners, fails = group_corners(limit.problem)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails)!r}, the deltas of the reached voters together, where so "
+                f"delta must be at least {rounded_up(fails)!r}, the deltas of the affected voters together, where so "
                 f"many voters can only be certified as pure ones beside their deltas. Got {limit.delta!r}. Raise "
                 "delta, or lower max_affected or the deltas of the groups."
             )

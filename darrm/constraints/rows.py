@@ -35,11 +35,11 @@ _TAIL = 1e-17
 
 
 class Block(NamedTuple):
-    """Some privacy constraints ``rows @ half <= 1`` on half = (gamma(floor(K/2) + 1), ..., gamma(K)).
+    """Some privacy constraints ``rows @ half <= 1`` on half = (gamma(K // 2 + 1), ..., gamma(K)).
 
     Attributes
     ----------
-    rows : ndarray, shape (n, K - floor(K/2)), float64
+    rows : ndarray, shape (n, K - K // 2), float64
         Coefficients, divided by the right side of the constraint.
     counts : ndarray of int16, shape (n, corners)
         The multiset behind each row, in the order of `darrm.problem.corners.NAMES`.
@@ -107,7 +107,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
 
 
 def all_rows(problem: MajorityProblem) -> Array:
-    """The full list of constraints as one matrix, shape (n_constraints(problem), K - floor(K/2)).
+    """The full list of constraints as one matrix, shape (n_constraints(problem), K - K // 2).
 
     Raises
     ------
@@ -154,7 +154,7 @@ def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
 
 
 class HalfColumns:
-    """The variables (gamma(floor(K/2) + 1), ..., gamma(K)) of the linear program for a majority.
+    """The variables (gamma(K // 2 + 1), ..., gamma(K)) of the linear program for a majority.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class UsualRows:
 
     Attributes
     ----------
-    q_side, difference : ndarray, shape (max_affected + 1, cases, K - floor(K/2))
+    q_side, difference : ndarray, shape (max_affected + 1, cases, K - K // 2)
         One block for each n; zero where there is no such case.
 
     Notes
@@ -90,7 +90,7 @@ class UsualRows:
 
 
 def _folded(tables: Array, K: int) -> Array:
-    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (tables, n, c, K - floor(K/2))."""
+    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (tables, n, c, K - K // 2)."""
     several, size, middle = len(tables), tables.shape[1], K // 2
     width = K + 1 + size
     # In rows that are one longer than they are read, each one begins a place further to the right.

@@ -563,7 +563,7 @@ def _made(
     if any(other.keys() != {"present", "gap", "expected_cost", "table_hex"} for other in parts):
         raise InputError("a table for fewer voters must have present, gap, expected_cost and table_hex alone")
     if any(type(count) is not int for other in parts for count in other["present"]):
-        raise InputError("present must be whole numbers without a point")
+        raise InputError("present must be integers without a point")
     objective, shape, name = goal
     fewer = {}
     for other in parts:

@@ -42,9 +42,9 @@ class GammaProgram:
     Attributes
     ----------
     problem : MajorityProblem
-    A : ndarray, shape (n, K - floor(K/2))
+    A : ndarray, shape (n, K - K // 2)
     b : ndarray, shape (n,)
-    c : ndarray, shape (K - floor(K/2),)
+    c : ndarray, shape (K - K // 2,)
     constant : float
         The error of no gamma at all, which is a fair coin at all votes.
     multisets : ndarray of int16, shape (n, corners)

@@ -167,7 +167,7 @@ class Search:
             try:
                 rows = self.finders[0].begin_with(near)
             except (TypeError, ValueError, OverflowError):
-                raise InputError("binding.counts must be multisets: 8 whole numbers each.") from None
+                raise InputError("binding.counts must be multisets: 8 integers each.") from None
             first = Rows(np.concatenate([first.rows, rows.rows]), np.concatenate([first.limits, rows.limits]))
         with searching(self.until) as left:
             weights = raised(of.weights, of.floor)

@@ -112,5 +112,5 @@ def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: 
 
 
 def _floats(chances: Array) -> Array:
-    """Chances that are decimals, for voters of large epsilon, as float64: none is near 0."""
+    """Probabilities that are decimals, for voters of large epsilon, as float64: none is near 0."""
     return np.asarray(chances, dtype=np.float64)

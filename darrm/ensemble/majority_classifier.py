@@ -77,9 +77,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Whether `fit` makes a ledger if there is none at ``ledger``. A ledger anew is a budget anew: the records must
         not have paid for anything yet.
     copies : int, at least 1
-        Without a ledger: how many objects share the budget, the fitted one included. Each has floor(n / copies) of the
-        n labels that it pays for. An object counts if it comes from a pickle, a deepcopy or joblib, each time that a
-        pickle is loaded, and so does each forked process. You must make sure that there are no more. With 1, copies
+        Without a ledger: how many objects share the budget, the fitted one included. Each has ``floor(n / copies)`` of
+        the n labels that it pays for. An object counts if it comes from a pickle, a deepcopy or joblib, each time that
+        a pickle is loaded, and so does each forked process. You must make sure that there are no more. With 1, copies
         release nothing, and a `darrm.errors.CopiedBudgetWarning` says so when one is made. Threads share one object.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional

@@ -91,7 +91,7 @@ def check_shards(given: Sequence[ArrayLike], n: int, prefitted: Sequence[bool], 
         if prefitted[voter] and shard.shape == (0,):
             continue
         if shard.ndim != 1 or not shard.size or shard.dtype.kind not in "iu":
-            raise InputError(f"Shard {voter} must be whole numbers of shape (k,), not empty. Got shape {shard.shape}.")
+            raise InputError(f"Shard {voter} must be integers of shape (k,), not empty. Got shape {shard.shape}.")
         if not (shard.min() >= 0 and shard.max() < n):
             raise InputError(f"Shard {voter} must hold indices in [0, n - 1] = [0, {n - 1}].")
         if np.unique(shard).size != shard.size:

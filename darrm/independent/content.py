@@ -329,7 +329,7 @@ def _same_numbers(shown: Any, exact: list[Fraction], shape: list[int]) -> None:
 
 def _whole(value: Any, low: int, high: float = math.inf) -> int:
     if type(value) is not int or not low <= value <= high:
-        raise ValueError(f"{value!r} is not a whole number in [{low}, {high}]")
+        raise ValueError(f"{value!r} is not an integer in [{low}, {high}]")
     return value
 
 

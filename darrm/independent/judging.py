@@ -4,7 +4,7 @@ Given the data, voters vote independently, and one change of the data reaches at
 the votes, and with it Pr[answer in S] - e^epsilon' Pr'[answer in S] for any set S of answers, is affine in the pair
 (P, P') of each voter while the others stay. A function that is affine in each of several points has its largest value
 over polytopes where every point is a corner. A voter that is not reached has P = P', and the corners are to say one
-class surely. A reached voter is (epsilon, Delta)-DP. Two classes: p <= e^epsilon p' + Delta and the like bound a
+class surely. An affected voter is (epsilon, Delta)-DP. Two classes: p <= e^epsilon p' + Delta and the like bound a
 polygon of eight corners (four if Delta = 0): twice the same class, and the six of `listing.POLYGON`. More classes:
 every such pair is made from a private bit of two outcomes, of four if Delta > 0 (Kairouz, Oh, Viswanath, ICML 2015), so
 the corners say a class for each outcome. Voters of one group are alike: multisets of corners are all cases. The largest
@@ -118,7 +118,7 @@ def cost(content: dict[str, Any]) -> Cost:
 
 
 def check(content: dict[str, Any], progress: Callable[[int, int], None] | None = None) -> Findings:
-    """Judge a design file from the definitions alone, in whole numbers that round against it.
+    """Judge a design file from the definitions alone, in integers that round against it.
 
     It lists every case that the voters allow and recomputes: the guarantee, every point of a profile, needed delta and
     tight epsilon as upper bounds, and the worst case. It does not judge error, cost and gap, which no guarantee rests

@@ -2,7 +2,7 @@
 
 A table is a flat list for each answer, at the votes of all voters that are not placed yet. Placing one voter of a group
 at a corner (P, P') of `corners` averages the table over that voter's vote: on D with P, rounded up, on D' with P',
-rounded down. What is left when all reached voters are placed is judged at every place: the others surely say a class.
+rounded down. What is left when all affected voters are placed is judged at every place: the others surely say a class.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Corner(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """The largest excess at each price, over 2^bits: ``most`` is proved, and at least ``most - slack`` is attained."""
+    """The largest excess at each price, over 2^bits: ``most`` is proved, and at least ``most - slack`` is achieved."""
 
     most: list[Fraction]
     slack: list[Fraction]
 
 
 def precision(release: Release) -> int:
-    """How many bits after the point tell e^epsilon' times the least chance from nothing."""
+    """How many bits after the point tell e^epsilon' times the least probability from nothing."""
     numbers = [x for column in release.table for x in column if x]
     epsilons = [group.epsilon for group in release.groups if group.epsilon is not None]
     finite = [epsilon for epsilon, _ in release.limits if epsilon is not None]
@@ -76,7 +76,7 @@ def corner(said: tuple[int, ...], group: Group, bits: int) -> Corner:
 
 
 def kinds(group: Group, classes: int) -> tuple[tuple[int, ...], ...]:
-    """What a reached voter may say at each outcome, without what is the same on D and D'.
+    """What an affected voter may say at each outcome, without what is the same on D and D'.
 
     For two classes and Delta > 0 the others are between the six corners of the polygon of (p, p').
     """
@@ -108,7 +108,7 @@ def n_cases(release: Release) -> int:
 
 
 class Listing:
-    """All cases of one release, in whole numbers over 2^bits."""
+    """All cases of one release, in integers over 2^bits."""
 
     def __init__(self, release: Release, bits: int) -> None:
         self.release, self.bits = release, bits
@@ -162,7 +162,7 @@ class Listing:
         return p, q
 
     def _cases(self) -> Iterator[tuple[Table, Table]]:
-        """The tables of every multiset of corners of reached voters, without recursion: there may be thousands."""
+        """The tables of every multiset of corners of affected voters, without recursion: there may be thousands."""
         limits = [group.affected for group in self.release.groups]
         moving = [(g, corner) for g, own in enumerate(self.corners) for corner in own]
         # What waits: the tables before a voter is placed, and at which corner; -1 for the first ones.

@@ -197,10 +197,10 @@ def worst_delta(
 
     Notes
     -----
-    docs/aggregates.md, Theorem 5. By its proof the floor is attained, and for each ratio of residual sums of squares
+    docs/aggregates.md, Theorem 5. By its proof the floor is achieved, and for each ratio of residual sums of squares
     the largest change is the worst. Over that ratio the search halves cells, bounded by monotonicity. With X the
     residual of a record is bounded by what labels of the range can give, and the result is an upper bound, not always
-    attained, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of
+    achieved, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of
     real labels whose changes are at most high - low, also of labels outside the range.
 
     Examples

@@ -162,7 +162,7 @@ def random_bag_delta(
     middle, beside = low / 2 + high / 2, float(np.abs(residual_of(U, np.ones(len(U)))).max()) + off
     size = min(max(abs(low), abs(high)), (high / 2 - low / 2) + abs(middle) * beside) * (1 + 1e-12)
     if loss_floor > size * size:
-        raise refusal("loss_floor", f"at most {size * size:g}, the largest loss of labels of this range", loss_floor)
+        raise refusal("loss_floor", f"at most {size * size:g}, the pure-DP epsilon of labels of this range", loss_floor)
     if residual_bound is None:
         bound = (size + math.sqrt(largest) * math.sqrt(size * size - loss_floor)) * (1 + 1e-12)
     else:

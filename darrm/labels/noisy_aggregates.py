@@ -87,7 +87,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     Returns
     -------
     float
-        The supremum over labels and changes, attained by every change of C: both directions are equal. By quadrature,
+        The supremum over labels and changes, achieved by every change of C: both directions are equal. By quadrature,
         raised by a relative 1e-6. With secret weights it is an upper bound. It depends on no label.
 
     Raises

@@ -71,7 +71,7 @@ def empirical_epsilon(
 
     Parameters
     ----------
-    here, there : array_like of whole numbers >= 0, shape (outcomes,), at least two outcomes
+    here, there : array_like of integers >= 0, shape (outcomes,), at least two outcomes
         How often each outcome came in independent runs on D and on D'. For one event: ``[hits, n - hits]``. The
         numbers of runs may differ.
     delta : float in [0, 1)

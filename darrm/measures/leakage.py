@@ -1,8 +1,8 @@
 """Maximal leakage of finite channels, and what follows from it for majorities, several outputs and stages.
 
 A channel is a matrix of output probabilities, one row an input. Maximal leakage says by which factor an output raises,
-on average over outputs, the chance to guess anything about the input right. Every mechanism of darrm with finitely many
-outputs has such a matrix:
+on average over outputs, the probability of guessing anything about the input right. Every mechanism of darrm with
+finitely many outputs has such a matrix:
 
     a majority (DaRRM, baselines)     DaRRM.kernel(K), or CountKernel.from_noise_function(gamma).kernel(K)
     label proportions                 LabelProportions.kernel(k), GeometricLabelProportions.kernel(k)

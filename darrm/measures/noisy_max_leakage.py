@@ -31,7 +31,7 @@ def entrywise_leakage(known_votes: ArrayLike, gamma: float | None = None, *, sig
 
     Parameters
     ----------
-    known_votes : array_like of whole numbers, shape (classes,)
+    known_votes : array_like of integers, shape (classes,)
         How many of all other voters chose each class.
     gamma : float > 0
         Laplace noise of scale 1 / gamma. Either this or
@@ -67,8 +67,8 @@ def entrywise_leakage(known_votes: ArrayLike, gamma: float | None = None, *, sig
 
 def _gain(votes: Array, gamma: float | None, sigma: float | None) -> tuple[float, float]:
     """The sum of Pr[label = j | votes + e_j], and how much more it is at most."""
-    # Only differences matter. Above 2^53 one more vote would be lost. Classes that are moved up have no chance, or the
-    # noise is so wide that no vote matters.
+    # Only differences matter. Above 2^53 one more vote would be lost. Classes that are moved up have probability 0, or
+    # the noise is so wide that no vote matters.
     votes = np.maximum(votes - votes.max() + 2.0**52, 0)
     _, one, times = np.unique(votes, return_index=True, return_counts=True)
     rows = np.repeat(votes[None], one.size, axis=0)
@@ -79,7 +79,7 @@ def _gain(votes: Array, gamma: float | None, sigma: float | None) -> tuple[float
 
 
 def leakage_bound(n_classes: int, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """The largest leakage of one label about one vote, over all known votes, nats; attained where classes have as many.
+    """The largest leakage of one label about one vote, over all known votes, nats; achieved where classes have as many.
 
         log F(0),   F(0) = m Pr[class 1 wins | counts (1, 0, ..., 0)]
         gamma     F(0) = B1 =
@@ -137,7 +137,7 @@ def leakage_data_bound(known_votes: ArrayLike, gamma: float | None = None, *, si
 
     Parameters
     ----------
-    known_votes : array_like of whole numbers, shape (classes,)
+    known_votes : array_like of integers, shape (classes,)
     gamma : float > 0
         Laplace noise of scale 1 / gamma. Either this or
     sigma : float > 0

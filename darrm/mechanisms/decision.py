@@ -79,7 +79,7 @@ class PrivateDecision(ReleasedVotes):
     >>> labels.shape, labels.dtype, set(labels.tolist()) <= {0, 1}
     ((2,), dtype('uint8'), True)
 
-    The chances of labels 0 and 1, for 0 to 5 ones:
+    The probabilities of labels 0 and 1, for 0 to 5 ones:
 
     >>> mechanism.kernel(5).round(2).tolist()
     [[1.0, 0.0], [0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8], [0.0, 1.0]]
@@ -157,7 +157,7 @@ class PrivateDecision(ReleasedVotes):
         Raises
         ------
         InputError
-            If the shape is wrong, a count is not a whole number up to the size of its group, or the counts of all
+            If the shape is wrong, a count is not an integer up to the size of its group, or the counts of all
             classes do not sum to it. If these are the votes that the prior was read from, as in `release`.
         """
         problem = self.design.problem

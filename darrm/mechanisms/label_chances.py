@@ -1,4 +1,4 @@
-"""Chances of all labels of noisy max and permute-and-flip, each with a proved relative error.
+"""Probabilities of all labels of noisy max and permute-and-flip, each with a proved relative error.
 
 With g and G the density and the distribution function of the noise, in units of it, and a_j >= 0 how far class j is
 behind the class of most votes:
@@ -72,7 +72,7 @@ class Noise(NamedTuple):
     cut : float
         What that, and the points that are left out, take from all labels together, for each class.
     of_two : callable
-        The chance of the class behind of two, from its a_j.
+        The probability of the class behind of two, from its a_j.
     """
 
     density: Callable[[Array], Array]
@@ -96,7 +96,8 @@ def of_noise(noise: Noise, rate: float, counts: NDArray[np.int64] | Array) -> Ch
     points, weights = noise.rule(gaps, classes)
     if float(counts.size) * points.size > _TERMS:
         raise InputError(
-            f"The chances of labels for {len(counts)} vectors of counts are sums of more than {_TERMS:.0e} terms. Take "
+            f"The probabilities of labels for {len(counts)} vectors of counts are sums of more than {_TERMS:.0e} "
+            "terms. Take "
             "fewer vectors of counts, votes or classes."
         )
     values = np.zeros(counts.shape)
@@ -133,7 +134,7 @@ def _of_grid(gaps: Array, classes: int) -> tuple[Array, Array]:
 
     Left out is t beyond _REACH: above, the sum of phi(t + a_j) is at most Phi(-_REACH) for each class. Below, so is
     that of the class of most votes; all others have the factor Phi(t) of that class, and the sum of phi is below 1.2.
-    And classes 2 _REACH behind win with a chance far below that.
+    And classes 2 _REACH behind win with a probability far below that.
     """
     step = math.pi / math.sqrt(20 * classes)
     most = math.ceil(_REACH / step)
@@ -151,8 +152,8 @@ def _above(classes: int) -> tuple[Array, Array]:
 def _of_pieces(gaps: Array, classes: int) -> tuple[Array, Array]:
     """Laplace noise.
 
-    Left out are classes _FAR behind, each of which wins with a chance of at most (2 + _FAR) e^-_FAR / 4, and what is
-    below -_FAR if there are any.
+    Left out are classes _FAR behind, each of which wins with a probability of at most (2 + _FAR) e^-_FAR / 4, and what
+    is below -_FAR if there are any.
     """
     ends = -gaps[::-1]
     longest = min(float(np.diff(ends).max(initial=0.0)), _LONGEST / classes)

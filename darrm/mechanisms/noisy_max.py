@@ -28,7 +28,8 @@ class Draw(Protocol):
 
 
 class NoisyMax(OfCounts, ABC):
-    """The largest of all counts with independent continuous noise: its chances, and labels that have exactly these."""
+    """The largest of all counts with independent continuous noise: its probabilities, and labels that have exactly
+    these."""
 
     _law: ClassVar[Noise]
     _draw: ClassVar[Draw]
@@ -53,7 +54,7 @@ class NoisyMax(OfCounts, ABC):
 
         Parameters
         ----------
-        counts : array_like of whole numbers >= 0, shape (n, classes)
+        counts : array_like of integers >= 0, shape (n, classes)
             Votes for each class, one row a query; a single query is one row, shape (1, classes). These are no labels
             of voters: a row of them would be taken for that many classes. ``darrm.votes.counts(votes, classes)``
             counts labels. Rows must have ``K`` votes for ``classes`` classes if the mechanism has them. If not, rows
@@ -73,7 +74,7 @@ class NoisyMax(OfCounts, ABC):
 
         Notes
         -----
-        The noise is continuous, and no digit of it is rounded: each label has exactly the chances of the formula
+        The noise is continuous, and no digit of it is rounded: each label has exactly the probabilities of the formula
         (`darrm.randomness.digits`). 10,000 rows of ten classes take .05 s.
         """
         votes = self._to_release(counts)
@@ -91,13 +92,13 @@ class NoisyMax(OfCounts, ABC):
 
         Parameters
         ----------
-        counts : array_like of whole numbers >= 0, shape (n, classes)
+        counts : array_like of integers >= 0, shape (n, classes)
 
         Returns
         -------
         ndarray, shape (n, classes)
-            Each right to a relative 1e-12 times the number of classes, but for at most 1e-24 times that. These chances
-            are for whoever may know the votes.
+            Each right to a relative 1e-12 times the number of classes, but for at most 1e-24 times that. These
+            probabilities are for whoever may know the votes.
 
         Raises
         ------
@@ -133,13 +134,13 @@ class GaussianNoisyMax(NoisyMax):
     Notes
     -----
     Section 4.1 of Papernot et al. (ICLR 2018). One changed vote moves two counts by 1: 2 / (2 sigma^2) an order.
-    `darrm.accounting.gnmax_sigma` finds sigma. The chances of the labels are
+    `darrm.accounting.gnmax_sigma` finds sigma. The probabilities of the labels are
     `darrm.measures.noisy_max_probabilities`, what one label leaks about one vote is at most
     `darrm.measures.leakage_bound`; both take sigma.
 
     Examples
     --------
-    Two queries to ten voters: the chances of their labels, and labels.
+    Two queries to ten voters: the probabilities of their labels, and labels.
 
     >>> import darrm
     >>> mechanism = darrm.mechanisms.GaussianNoisyMax(sigma=4.0, K=10, classes=3)
@@ -192,12 +193,12 @@ class LaplaceNoisyMax(NoisyMax):
     Papernot et al. (ICLR 2017). Given the noise of all others, a class wins if its own noise reaches a threshold. One
     changed vote moves that by at most 2, and the probability to reach it by a factor of at most e^(2 gamma).
 
-    The chances of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one vote is
+    The probabilities of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one vote is
     at most `darrm.measures.leakage_bound`; both take gamma.
 
     Examples
     --------
-    Two queries to ten voters, one label of epsilon 1 each: their chances, and labels.
+    Two queries to ten voters, one label of epsilon 1 each: their probabilities, and labels.
 
     >>> import darrm
     >>> mechanism = darrm.mechanisms.LaplaceNoisyMax(gamma=0.5, K=10, classes=3)

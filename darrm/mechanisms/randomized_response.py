@@ -146,7 +146,7 @@ class RandomizedResponse(ByEpsilon):
         one, zero = np.where(seen == 1, 1 - pi, pi), np.where(seen == 1, pi, 1 - pi)
         total = bags * one + (1 - bags) * zero
         if not np.all(total > 0):
-            raise InputError("An output has no chance under eta in float64, so nothing follows from it.")
+            raise InputError("An output has probability 0 under eta in float64, so nothing follows from it.")
         answer = np.asarray(bags * one / total)
         return answer[0] if single else answer
 
@@ -158,7 +158,7 @@ class RandomizedResponse(ByEpsilon):
         joint = prior * self.label_kernel()[:, np.atleast_1d(seen).astype(np.intp)].T
         total = joint.sum(axis=1, keepdims=True)
         if not np.all(total > 0):
-            raise InputError("An output has no chance under eta in float64, so nothing follows from it.")
+            raise InputError("An output has probability 0 under eta in float64, so nothing follows from it.")
         answer: Array = joint / total
         return np.asarray(answer[0] if single else answer)
 

@@ -47,7 +47,7 @@ class Paper(Objective):
     def cost_in_words(self) -> str:
         what = "how often the label is not the majority of the votes cast"
         if self.name == "tv":
-            what = "how far the chances of the label are from those of the plain majority (total variation)"
+            what = "how far the probabilities of the label are from those of the plain majority (total variation)"
         return f"{what}, under {self.prior}, votes and their mirror images as likely"
 
     def costs(self, problem: ByGroups) -> Array:

@@ -32,7 +32,7 @@ class OfVoters(Objective):
 
     Examples
     --------
-    Both classes are as likely, and the one voter is right in three cases of four: the chances of truth and vote.
+    Both classes are as likely, and the one voter is right in three cases of four: the probabilities of truth and vote.
 
     >>> import darrm
     >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0)], epsilon=1.0)

@@ -59,7 +59,7 @@ def compare(
     For one release the optimum comes first, under a prior gamma_opt and its monotone form. Then every baseline of
     `darrm.baselines.registry` that serves the problem:
 
-    * under a prior double subsampling of (2 floor(m) - 1) votes, and subsampling of (floor(m)) votes;
+    * under a prior double subsampling of (``2 floor(m) - 1``) votes, and subsampling of (``floor(m)``) votes;
     * under a prior constant randomized response: the largest constant that verifies, and that of Lemma A.1;
     * of several groups the best table of all votes together, as if all had the largest epsilon, and of one group alone;
     * the optimum for the majority, or plurality, of all votes;

@@ -15,7 +15,7 @@ from darrm.priors.prior import Prior
 
 @dataclass(frozen=True)
 class Correlated(Prior):
-    """All voters alike with a chance; see `correlated`."""
+    """All voters alike with a probability; see `correlated`."""
 
     p: float
     rho: float

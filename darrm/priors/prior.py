@@ -25,7 +25,7 @@ class Prior:
 
     Examples
     --------
-    The chances of 0, 1, 2 and 3 ones of three votes, and the prior as text:
+    The probabilities of 0, 1, 2 and 3 ones of three votes, and the prior as text:
 
     >>> import darrm
     >>> prior = darrm.priors.independent()
@@ -80,7 +80,7 @@ def _ones(prior: Prior, K: int) -> Array:
 
 
 def weights(prior: Prior, K: int, objective: str) -> Array:
-    """What the objective gains from gamma(l), for l = floor(K/2) + 1, ..., K (twice the coefficient).
+    """What the objective gains from gamma(l), for l = K // 2 + 1, ..., K (twice the coefficient).
 
         "tv":            E[alpha_l - alpha_(K-l)]
         "disagreement":  E[alpha_l + alpha_(K-l)]
@@ -130,7 +130,7 @@ def combine(mean: ArrayLike, objective: str) -> Array:
 
     Examples
     --------
-    What two and three ones of three gain, from the chances of 0, 1, 2 and 3 ones:
+    What two and three ones of three gain, from the probabilities of 0, 1, 2 and 3 ones:
 
     >>> import darrm
     >>> darrm.priors.combine([0.125, 0.125, 0.25, 0.5], "tv").tolist()

@@ -64,7 +64,7 @@ def confusion(matrices: ArrayLike, truth: ArrayLike = (0.5, 0.5)) -> Prior:
     Parameters
     ----------
     matrices : array_like, shape (2, 2) or (K, 2, 2)
-        At [y][v] the probability of the vote v if the truth is y, rows of sum 1; or how often it was so, whole numbers,
+        At [y][v] the probability of the vote v if the truth is y, rows of sum 1; or how often it was so, integers,
         as from scikit-learn's ``confusion_matrix``. One for all voters, or one for each. From public data: counts of
         private votes are private. The design file holds the shares exactly.
     truth : array_like, shape (2,), rows of sum 1

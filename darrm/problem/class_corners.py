@@ -93,7 +93,7 @@ def bits(problem: ByGroups, *, alike: bool) -> tuple[tuple[Bit, ...], Decimal]:
     """The bit of a voter of each group, and the probability that is left for voters that fail.
 
     With bits of four outcomes nothing is left. Where their cases are too many, voters are taken to be pure, and all
-    that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters; an
+    that an affected voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the affected voters; an
     excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
     """
     if (

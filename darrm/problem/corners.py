@@ -55,7 +55,7 @@ def weights(epsilon: float, Delta: float) -> Weights:
 
 
 class MovingCorner(NamedTuple):
-    """A corner (p, p') of an (epsilon, Delta)-DP bit that a reached voter may sit at, in exact numbers."""
+    """A corner (p, p') of an (epsilon, Delta)-DP bit that an affected voter may sit at, in exact numbers."""
 
     name: str
     p: Decimal

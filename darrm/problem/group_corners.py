@@ -60,7 +60,7 @@ def group_corners(problem: ByGroups) -> tuple[tuple[tuple[MovingCorner, ...], ..
     """The corners of each group, and the probability that is left for voters that fail.
 
     With all corners of Lemma 2 nothing is left. Where their multisets are too many, voters are taken to be pure, and
-    all that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters;
+    all that an affected voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the affected voters;
     an excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
     """
     if not any(group.delta for group in problem.groups) or entries(problem, most=MAX_ENTRIES) <= MAX_ENTRIES:

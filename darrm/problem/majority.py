@@ -55,7 +55,7 @@ class MajorityProblem(ByGroups):
         2: a record is replaced, and its shard depends on its own content, and on no other record.
         K (the default, and the setting of the paper): every voter may see every record, or a removed record moves the
         others.
-        Each reached voter must be (epsilon, Delta)-DP for what the change does to its own data. Where the content
+        Each affected voter must be (epsilon, Delta)-DP for what the change does to its own data. Where the content
         decides the shard, one shard loses a record and another gains a record, or one shard has a record replaced.
     adjacency : str, default "replace-one"
         What "adjacent" means, for the voters' epsilon, for ``max_affected`` and for the release alike.

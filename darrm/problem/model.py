@@ -107,7 +107,7 @@ class VoterModel(ByGroups):
 
 def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:
     hint = "Pass how many classes there are, or their names."
-    allowed = f"a whole number in [2, {MAX_CLASSES}], or as many different names"
+    allowed = f"an integer in [2, {MAX_CLASSES}], or as many different names"
     if isinstance(classes, int) and not isinstance(classes, bool):
         return whole("classes", classes, 2, MAX_CLASSES, allowed=f"in [2, {MAX_CLASSES}]", hint=hint)
     try:

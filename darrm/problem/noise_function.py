@@ -30,7 +30,7 @@ def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
         hint = (
             "Average the two."
             if apart[l] < _ROUNDED
-            else "If these are chances of the label 1, they are the table of a decision: verify them with "
+            else "If these are probabilities of the label 1, they are the table of a decision: verify them with "
             "darrm.DecisionProblem([darrm.VoterGroup(K, epsilon, Delta)], m * epsilon, delta, max_affected=...)."
         )
         raise InputError(

@@ -165,4 +165,4 @@ def _whole(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{name} must be a whole number. Got {text!r}.") from None
+        raise InputError(f"{name} must be an integer. Got {text!r}.") from None

@@ -111,7 +111,7 @@ def fault(row: Row) -> str | None:
                 return f"{name} is not a text"
         elif name in _WHOLE:
             if type(value) is not int or not 0 <= value < 2**53:
-                return f"{name} is not a whole number"
+                return f"{name} is not an integer"
         elif type(value) is not float or not (value >= 0 if name != "error" else value == value):
             return f"{name} is not a number in its range"
     return None

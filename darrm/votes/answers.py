@@ -42,9 +42,9 @@ def in_numbers(n: int) -> str:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """What an answer may be: "no, x or yes", "a whole number from 0 to 9", "one of 99 names: a, b and so on"."""
+    """What an answer may be: "no, x or yes", "an integer from 0 to 9", "one of 99 names: a, b and so on"."""
     if len(names) > 3 and numbered(names):
-        return f"a whole number from 0 to {len(names) - 1}"
+        return f"an integer from 0 to {len(names) - 1}"
     if len(names) > _MOST_SHOWN:
         return f"one of {len(names)} names: {', '.join(names[:_MOST_SHOWN])} and so on"
     return f"{', '.join(names[:-1])} or {names[-1]}"

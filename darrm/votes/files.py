@@ -140,7 +140,7 @@ def read(
         CSV with a header; an optional column ``id``, an optional column ``label``, every other column the votes of one
         voter. Commas, semicolons or tabs stand between columns. UTF-8, or UTF-16 with its mark; any line ends. Or
         Parquet with such columns, if the name ends in .parquet: votes and labels are numbers of any type, booleans or
-        texts. Ids are texts or whole numbers, or the index of a frame.
+        texts. Ids are texts or integers, or the index of a frame.
     K : int, optional
         How many vote columns there must be.
     names : 2 to 255 str, default "0" and "1"

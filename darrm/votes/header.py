@@ -46,11 +46,11 @@ class Columns:
         Where these stand.
     answers : Answers
     index : bool
-        Whether the id is an index that nobody called id. Whole numbers in it are then the numbers of rows, and no ids.
+        Whether the id is an index that nobody called id. Integers in it are then the numbers of rows, and no ids.
     blank : tuple of int
         Columns without a name behind all others, in which nothing may stand.
     counted : range or None
-        The ids, if they are whole numbers in order that a frame counts without a column.
+        The ids, if they are integers in order that a frame counts without a column.
     """
 
     names: tuple[str, ...]

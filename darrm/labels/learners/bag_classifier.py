@@ -34,7 +34,7 @@ def flat_bags(bags: Bags | Sequence[ArrayLike], n: int) -> tuple[Indices, Indice
     except (TypeError, ValueError):
         raise InputError(f"bags must be Bags or a list of arrays of indices. Got {type(bags).__name__}.") from None
     if not arrays or not all(bag.ndim == 1 and bag.size and bag.dtype.kind in "iu" for bag in arrays):
-        raise InputError("bags must be Bags or a list of arrays of whole numbers of shape (k,), none of them empty.")
+        raise InputError("bags must be Bags or a list of arrays of integers of shape (k,), none of them empty.")
     return _within(np.concatenate(arrays), n), np.cumsum([0, *(bag.size for bag in arrays[:-1])])
 
 
@@ -194,7 +194,7 @@ class BagClassifier(LinearClassifier):
         if isinstance(self.mechanism, LaplaceLabelProportions):
             return np.asarray(sums / sizes)
         if not np.all((sums >= 0) & (sums <= sizes) & (sums == np.floor(sums))):
-            raise InputError("y must be whole numbers from 0 to the size of each bag, as the mechanism releases.")
+            raise InputError("y must be integers from 0 to the size of each bag, as the mechanism releases.")
         if isinstance(self.mechanism, GeometricLabelProportions):
             sums = sums.copy()  # the caller's own array may have come through the checks
             for k in np.unique(sizes).tolist():

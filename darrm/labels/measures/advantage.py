@@ -26,7 +26,7 @@ Mechanism = OfCounts | OfLabels | LaplaceLabelProportions
 
 
 def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
-    """By how much a release raises the chance to guess each label.
+    """By how much a release raises the probability of guessing each label.
 
         sum over outputs o of max(eta_i P(o | y_i = 1), (1 - eta_i) P(o | y_i = 0))  -  max(eta_i, 1 - eta_i)
 
@@ -151,7 +151,7 @@ def _of_each_label(
     of_laplace: Callable[[Array, float], Array],
     gain: Callable[[Array, Array, Array], Array],
 ) -> Array:
-    """Sum over outputs of max(gain, 0), from eta and the chances of the outputs given 0 and 1."""
+    """Sum over outputs of max(gain, 0), from eta and the probabilities of the outputs given 0 and 1."""
     bags, single = as_bags(eta)
     n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):

@@ -23,7 +23,7 @@ from darrm.numerics.leave_one_out import as_bags, slices
 from darrm.randomness.words import NotPrivateWarning
 
 Attacker = Callable[[Array, Any], ArrayLike]
-_TINY = 1e-290  # outputs of a smaller chance are left out, as in all measures
+_TINY = 1e-290  # outputs of a smaller probability are left out, as in all measures
 _ENTRIES = 20_000_000  # labels times outputs that are gone through
 
 
@@ -100,7 +100,7 @@ def utility_of_attacker(
     -----
     Expected attack utility of an attacker A, Section 3 of Busa-Fekete et al. (2023 and NeurIPS 2024). None is above
     `attack_utility`, which is that of `attacker_decisions` (Lemma 3.2, 2023). A guesses without coins of its own; one
-    with coins is an average of such. Laplace noise is drawn as it is released, discrete. Outputs of a chance below
+    with coins is an average of such. Laplace noise is drawn as it is released, discrete. Outputs of a probability below
     1e-290 count as wrong guesses.
 
     Examples

@@ -121,7 +121,7 @@ def shortcut_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
 
 
 def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> Array:
-    """Chance of a one before and after, for every label: what a prior-posterior plot shows.
+    """Probability of a one before and after, for every label: what a prior-posterior plot shows.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> 
 
     Examples
     --------
-    The sum of two labels is 1: their chances before and after.
+    The sum of two labels is 1: their probabilities before and after.
 
     >>> import darrm
     >>> darrm.labels.posterior_pairs(darrm.labels.LabelProportions(), [0.8, 0.4], 1).round(4).tolist()

@@ -22,7 +22,7 @@ from darrm.mechanisms.randomized_response import RandomizedResponse
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags, slices
 
-_TINY = 1e-290  # outputs of a smaller chance are left out: float64 has no ratio for them
+_TINY = 1e-290  # outputs of a smaller probability are left out: float64 has no ratio for them
 _ATOMS = 20_000_000
 _SLACK = 1e-12  # values so far above x count as x, as in `DiscreteDistribution`
 
@@ -48,12 +48,10 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike, *, signed: bo
     ------
     InputError
 
-    Notes
-    -----
-    abs(I_(1,0)) of Definition 3.6 of the paper (2024), or I_(1,0) if signed. With C > 2 classes it is the largest
-    abs(I_(a,b)) over all pairs of classes that are possible (docs/label_privacy.md). A label with eta_i 0 or 1 was
-    known before: its change counts as 0. Outputs with a chance below 1e-290 given either value are left out. At most
-    epsilon under epsilon-label-DP.
+    Notes ----- abs(I_(1,0)) of Definition 3.6 of the paper (2024), or I_(1,0) if signed. With C > 2 classes it is the
+    largest abs(I_(a,b)) over all pairs of classes that are possible (docs/label_privacy.md). A label with eta_i 0 or 1
+    was known before: its change counts as 0. Outputs with a probability below 1e-290 given either value are left out.
+    At most epsilon under epsilon-label-DP.
 
     Examples
     --------
@@ -166,8 +164,8 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
     float
         At most epsilon under epsilon-label-DP, and infinity where an output gives a label away. So it is a lower bound
         of the epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with
-        eta_i 0 or 1 count as 0, and outputs with a chance below 1e-290 given either value are left out. More than two
-        classes: the largest over all pairs of possible classes.
+        eta_i 0 or 1 count as 0, and outputs with a probability below 1e-290 given either value are left out. More than
+        two classes: the largest over all pairs of possible classes.
 
     Examples
     --------
@@ -185,7 +183,7 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
         return float(classes.log_ratios(kernel, eta, guarantee(mechanism), _TINY)[0].max())
     bags, _ = as_bags(eta)
     n, k = bags.shape
-    if isinstance(mechanism, LaplaceLabelProportions):  # attained below 0 and above k
+    if isinstance(mechanism, LaplaceLabelProportions):  # achieved below 0 and above k
         return mechanism.epsilon if np.any((bags > 0) & (bags < 1)) else 0.0
     outputs = channel(mechanism, k)
     most = guarantee(mechanism)

@@ -67,7 +67,7 @@ class JointLabels(_Joint[OfLabels]):
         logs = np.where(prior > 0, logs.reshape(prior.shape), -np.inf)
         top = logs.max(axis=0)
         if not np.all(top > -np.inf):
-            raise InputError("An output has no chance under eta in float64, so nothing follows from it.")
+            raise InputError("An output has probability 0 under eta in float64, so nothing follows from it.")
         weights = prior * np.exp(logs - top)
         after = weights / weights.sum(axis=0)
         answer = after[1] if len(logs) == 2 else after.T

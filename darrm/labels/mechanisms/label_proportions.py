@@ -95,7 +95,7 @@ class LabelProportions:
         Raises
         ------
         InputError
-            If an output has no chance under eta, among others.
+            If an output has probability 0 under eta, among others.
 
         Notes
         -----
@@ -133,7 +133,7 @@ class LaplaceLabelProportions(ByEpsilon):
 
     Examples
     --------
-    An attacker who thinks each of four labels a 1 with chance 1/2 hears a noisy sum of 4:
+    An attacker who thinks each of four labels a 1 with probability 1/2 hears a noisy sum of 4:
 
     >>> import darrm
     >>> mechanism = darrm.labels.LaplaceLabelProportions(1.0)
@@ -225,7 +225,7 @@ class GeometricLabelProportions(ByEpsilon):
 
     Examples
     --------
-    Three labels with one 1: the chances of sums 0 to 3, and the mean of what `unbiased` makes of them.
+    Three labels with one 1: the probabilities of sums 0 to 3, and the mean of what `unbiased` makes of them.
 
     >>> import darrm
     >>> mechanism = darrm.labels.GeometricLabelProportions(1.0)
@@ -281,7 +281,7 @@ class GeometricLabelProportions(ByEpsilon):
         Raises
         ------
         InputError
-            If an output has a chance below 1e-290 under eta, among others.
+            If an output has a probability below 1e-290 under eta, among others.
 
         Notes
         -----

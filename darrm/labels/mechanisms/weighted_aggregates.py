@@ -278,5 +278,5 @@ class NoisyWeightedLabelProportions:
 
 
 def noised_labels(k: int, fraction: float) -> int:
-    """ceil(fraction k): how many labels of a bag of k get noise; a product a hair above a whole number is that."""
+    """ceil(fraction k): how many labels of a bag of k get noise; a product a hair above an integer is that."""
     return max(1, min(k, int(np.ceil(fraction * k - 1e-9))))
