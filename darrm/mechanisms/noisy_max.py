@@ -193,8 +193,8 @@ class LaplaceNoisyMax(NoisyMax):
     Papernot et al. (ICLR 2017). Given the noise of all others, a class wins if its own noise reaches a threshold. One
     changed vote moves that by at most 2, and the probability to reach it by a factor of at most e^(2 gamma).
 
-    The probabilities of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one vote is
-    at most `darrm.measures.leakage_bound`; both take gamma.
+    The probabilities of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one
+    vote is at most `darrm.measures.leakage_bound`; both take gamma.
 
     Examples
     --------
