@@ -254,8 +254,7 @@ SEVERAL_CLASSES = (
 
 
 def several_classes(vote: object, classes: int = 2) -> str:
-    """The hint for a vote one above the last class: a third class, or classes counted from 1; empty for any other
-    value."""
+    """The hint for a vote one above the last class: a third class, or classes counted from 1; else empty."""
     text = str(vote.item() if hasattr(vote, "item") else vote)
     try:
         number = float(text)

@@ -53,8 +53,7 @@ class ImpossiblePriorWarning(UserWarning):
 
 
 class CopiedBudgetWarning(UserWarning):
-    """A budget counted in memory was copied. The copy cannot be spent, else both copies could spend the whole
-    budget."""
+    """A budget counted in memory was copied. The copy cannot be spent, so that it is not spent twice."""
 
 
 class ResumedStreamWarning(UserWarning):

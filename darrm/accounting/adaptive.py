@@ -77,8 +77,7 @@ def _choices(rows: OutcomeRows, grid: Grid) -> list[_Places]:
 
 
 class _Terms(NamedTuple):
-    """The same term of several choices: probability V(a e^shift) is near V[start + j] + far V[start + j + 1], j >=
-    0."""
+    """One term of several choices: chance V(a e^shift) = near V[start + j] + far V[start + j + 1] for j >= 0."""
 
     start: NDArray[np.intp]
     near: Array

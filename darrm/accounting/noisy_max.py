@@ -118,7 +118,7 @@ def of_labels(
 
 
 def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction, Fraction] | None:
-    """(epsilon, 0) of one label, exactly, if it states such a guarantee; `InputError` if its probabilities contradict
+    """The stated (epsilon, 0) of one label, exactly, if there is one; `InputError` if the probabilities contradict
     it."""
     epsilon: float | None = getattr(mechanism, "epsilon", None)
     if epsilon is None:

@@ -61,8 +61,7 @@ def _beside(votes: float, K: int, classes: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def subsampled(K: int, classes: int, m: int) -> Array:
-    """The probabilities of classes at sorted votes, shape (rows, classes), if ``m`` of K votes are drawn without
-    replacement.
+    """The probabilities of classes at sorted votes for ``m`` of K votes without replacement, shape (rows, classes).
 
     Of no votes every class is as likely.
     """

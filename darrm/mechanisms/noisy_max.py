@@ -28,8 +28,7 @@ class Draw(Protocol):
 
 
 class NoisyMax(OfCounts, ABC):
-    """The largest of all counts with independent continuous noise: its probabilities, and labels that have exactly
-    these."""
+    """Noisy max, the class with the largest noisy count: exact label probabilities, and labels sampled by them."""
 
     _law: ClassVar[Noise]
     _draw: ClassVar[Draw]

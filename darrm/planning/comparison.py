@@ -167,8 +167,7 @@ def _with(
 
 
 def beside(design: Design, *, time_limit: float = math.inf) -> Comparison:
-    """A comparison of a design, called "this design", with all entries of `compare`; once if it is the optimum
-    itself."""
+    """A comparison of a design, called "this design", with all entries of `compare`; once if it is the optimum."""
     problem, objective = design.problem, design.objective
     best = design if _is_plain_optimum(design) else solve(problem, objective=objective, time_limit=time_limit)
     entries = [entry_of("optimum", best), *_baselines(best, time_limit)]

@@ -208,8 +208,7 @@ def plan(
 
 
 def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:
-    """The cost of the labels; that of the votes where it exceeds the former only by rounding, because it covers
-    more."""
+    """The cost of the labels; that of the votes, which covers more, where it is larger only by rounding."""
     spent, price = budget.cost(design), setting.votes_total(budget.queries, budget.delta, budget.voters)
     return price if spent < price <= min(budget.epsilon, spent * (1 + 1e-9)) else spent
 

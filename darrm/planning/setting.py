@@ -119,8 +119,7 @@ class Setting:
         return OneLabel(self.problem(1.0, 0.5), table, {}, certified=False)
 
     def best_rule(self) -> Array:
-        """The table of the Bayes rule: an answer of least expected cost at all counts, without noise; ties at
-        random."""
+        """The table of the Bayes rule: the answer of least expected cost at all counts; ties at random."""
         return self.majority() if self.of_gamma else best_rule(self.problem(1.0, 0.5), self.objective)
 
     def majority(self) -> Array:

@@ -138,8 +138,7 @@ def entries(problem: ByGroups, *, alike: bool, pure: bool = False, most: float =
 
 
 def _at_least(count: int, classes: int, outcomes: int, reached: int, *, alike: bool, most: float) -> int:
-    """A lower bound on the sum of `n_cases`, counted until it exceeds ``most``; renaming identifies at most classes!
-    cases."""
+    """A lower bound on the sum of `n_cases`, counted until it exceeds ``most``; a case has at most classes! names."""
     names = math.factorial(classes) if alike else 1
     total = 0
     for n in range(reached + 1):
@@ -175,8 +174,7 @@ def kinds_of(classes: int, outcomes: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=64)
 def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: bool) -> tuple[int, ...]:
-    """The numbers of cases with 0, ..., ``reached`` affected voters of ``count``; up to a renaming of classes if
-    ``alike``.
+    """The numbers of cases with 0, ..., ``reached`` affected voters of ``count``; up to renaming if ``alike``.
 
     Counted by Burnside's lemma: the mean, over all renamings of the classes, of the number of cases that stay the same.
     """
@@ -201,8 +199,7 @@ def _named_cases(count: int, classes: int, outcomes: int, n: int) -> int:
 
 
 def _fixed(cycles: tuple[int, ...], most: int, among: Callable[[int], int]) -> list[int]:
-    """The numbers of multisets of 0, ..., ``most`` items that a renaming of classes with these ``cycles`` leaves the
-    same.
+    """The numbers of multisets of 0, ..., ``most`` items that a renaming with these ``cycles`` leaves the same.
 
     ``among(f)`` is the number of items that stay the same if f classes do.
     """

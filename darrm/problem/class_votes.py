@@ -20,8 +20,7 @@ def all_votes(problem: ByGroups) -> Counts:
 
 
 def votes_up_to_names(problem: ByGroups) -> Counts:
-    """One vector of vote counts for each set of renamings: classes in descending order of votes, the first group
-    decides.
+    """One vector of vote counts for each set of renamings: classes in descending order of votes, by the first group.
 
     For one group these are the rows of a symmetric table.
     """

@@ -27,8 +27,9 @@ class DecisionProblem(ByGroups):
     Voters of group g are (epsilon_g, delta_g)-DP. Between neighbouring data sets at most ``max_affected`` voters are
     affected, that is, have another distribution of their vote, and in no group more than its own ``max_affected``. Let
     P, P' be any two distributions of n that such voters can have on neighbouring data sets, and S any set of answers.
-    The release is (epsilon, delta)-DP if and only if this hockey-stick divergence is at most delta for all of them: sum
-    over o in S of  E_P[X_o] - e^epsilon E_P'[X_o]  <=  delta.
+    The release is (epsilon, delta)-DP if and only if, for all of them, the hockey-stick divergence is at most delta:
+
+        sum over o in S of  E_P[X_o] - e^epsilon E_P'[X_o]  <=  delta.
 
     Parameters
     ----------
@@ -133,8 +134,9 @@ class DecisionProblem(ByGroups):
         return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency, self.none)
 
     def with_present(self, present: Sequence[int]) -> DecisionProblem:
-        """The problem with the given numbers of voters present in each group, at least one in all; empty groups are
-        left out. It has no names, because any voters of a group may be the present ones.
+        """The problem with these numbers of voters present in each group, at least one in all, without empty groups.
+
+        It has no names, because any voters of a group may be the present ones.
         """
         return decision_by(self.model.with_present(present), self.epsilon, self.delta)
 
@@ -148,8 +150,9 @@ def decision_by(model: VoterModel, epsilon: float, delta: float = 0.0) -> Decisi
 
 
 def allowance(problem: AnyProblem) -> float:
-    """The epsilon of one release in multiples of that of a vote; NaN unless all votes have one finite epsilon. For a
-    majority this is its m, to the last bit.
+    """The epsilon of one release in multiples of that of a vote; NaN unless all votes have one finite epsilon.
+
+    For a majority this is its m, to the last bit.
     """
     epsilons = {group.epsilon for group in problem.groups}
     if len(epsilons) > 1 or math.inf in epsilons:

@@ -35,8 +35,7 @@ class GroupCase(NamedTuple):
 
 
 def entries(problem: ByGroups, *, pure: bool = False, most: float = math.inf) -> int:
-    """The number of multisets of corners of all groups, deterministic voters included; with ``pure`` as if no voter had
-    a delta.
+    """The number of multisets of corners, deterministic voters included; with ``pure`` as if no voter had a delta.
 
     Counting stops once the number exceeds ``most``, so that any number of voters is answered at once.
     """

@@ -128,8 +128,7 @@ class ByGroups:
 
     @property
     def voters(self) -> tuple[str, ...] | None:
-        """The names of the voters, group after group, which is the order of a row of votes; None if they have no
-        names."""
+        """The names of the voters, group after group, the order of a row of votes; None if they have none."""
         if self.groups[0].names is None:
             return None
         return tuple(name for group in self.groups for name in group.names or ())
@@ -208,8 +207,9 @@ class ByGroups:
 
     @property
     def affected(self) -> tuple[Affected, ...]:
-        """The voters that are affected in the worst case: the least private ones first. A group that adds only its
-        delta is listed with 0 voters of epsilon 0.
+        """The voters that are affected in the worst case: the least private ones first.
+
+        A group of which no voter is left counts with its delta alone: 0 voters of epsilon 0.
         """
         left, kinds = self.max_affected, []
         for group in sorted(self.groups, key=lambda group: -group.epsilon):

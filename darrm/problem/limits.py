@@ -41,14 +41,12 @@ def _letters(name: str) -> str:
 
 
 def adjacency_in_print(adjacency: str) -> str:
-    """The neighbouring relation for print: a known name as it is, any other text in quotes, to mark it as the
-    user's."""
+    """The neighbouring relation for print: a known name as it is, any other text in quotes."""
     return adjacency if re.fullmatch(r"[\w-]+", adjacency) else repr(adjacency)
 
 
 def of_neighbours(adjacency: str, Deltas: Sequence[float]) -> str:
-    """A reminder for fixed voters of these Deltas, whose epsilon may be for another neighbouring relation; else
-    empty."""
+    """A reminder for fixed voters of these Deltas, whose epsilon may be for other neighbours; else empty."""
     if adjacency != "replace-one" or not Deltas:
         return ""
     if not any(Deltas):
@@ -62,8 +60,7 @@ ELSEWHERE = "if it comes from elsewhere than these votes or records"
 
 
 def rests_not_on(what: str) -> str:
-    """The sentence that the guarantee does not rest on ``what``, with its condition; the same wherever it is
-    printed."""
+    """The sentence that the guarantee does not rest on ``what``, with its condition."""
     return (
         f"The guarantee does not rest on {what}, {ELSEWHERE}. All other choices that shape the design must come from "
         "elsewhere too, such as costs, m, epsilon and the choice of the design."
@@ -125,8 +122,7 @@ class Limit(Generic[P_co]):
 
 
 def guarantee(problem: P) -> Limit[P]:
-    """The guarantee of a problem as a limit; epsilon has 120 digits, which is exact for all float64 except the
-    tiniest."""
+    """The guarantee of a problem as a limit; epsilon has 120 digits, exact for all float64 but the tiniest."""
     if isinstance(problem, type) or not hasattr(problem, "exact_epsilon"):
         raise InputError(f"problem must be a darrm.MajorityProblem or a darrm.DecisionProblem. Got {problem!r}.")
     return Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
@@ -139,8 +135,7 @@ def _to_120_digits(exact: Fraction) -> Decimal:
 
 
 def weakest(affected: tuple[Affected, ...]) -> Affected:
-    """As many voters as there are affected ones, each with the parameters of the least private: a bound for all of
-    them."""
+    """As many voters as are affected, each with the parameters of the least private: a bound for all of them."""
     return Affected(
         max(kind.epsilon for kind in affected),
         max(kind.Delta for kind in affected),

@@ -91,8 +91,9 @@ class VoterModel(ByGroups):
         return sum(group.count for group in self.groups)
 
     def with_present(self, present: Sequence[int]) -> VoterModel:
-        """The model with the given numbers of voters present in each group, at least one in all; empty groups are left
-        out. It has no names, because any voters of a group may be the present ones.
+        """The model with these numbers of voters present in each group, at least one in all, without empty groups.
+
+        It has no names, because any voters of a group may be the present ones.
         """
         groups = []
         for group, count in zip(self.groups, checked_present(self, present), strict=True):
