@@ -67,9 +67,11 @@ def compose(
         If the probabilities of a mechanism contradict the epsilon or sigma that it states, or K and classes
         are not its own.
 
-    Notes ----- docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition";
-    docs/composition.md for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query;
-    above 10,000 queries blocks are composed as privacy loss distributions, which loosens the bound by some percent.
+    Notes
+    -----
+    docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition"; docs/composition.md
+    for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query; above 10,000 queries
+    blocks are composed as privacy loss distributions, which loosens the bound by some percent.
 
     Examples
     --------

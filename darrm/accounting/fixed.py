@@ -108,7 +108,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
             least = _together(who.voters, counts, queries, delta, price)
             together = max(together, price if least is None else least)
     if together < voters:
-        bounds["the voters and the output noise"] = together
+        bounds["the voters and the coins of the labels"] = together
     try:
         label = labels.gives()
     except InputError:  # too many votes to list: the upper bounds hold, and there is no lower bound

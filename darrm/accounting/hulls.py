@@ -37,8 +37,10 @@ def counts_region(table: ArrayLike, problem: AnyProblem, together: Sequence[int]
         Exact, except for the rounding of its corners to float64. ``delta_infinity`` and ``largest_loss`` as in
         `region`.
 
-    Notes ----- docs/theory.md, Theorem 1. For each X(i) only the least reachable X(j) can be a corner below the
-    diagonal. Time: entries times moves, the product of 2 max_affected + 1 over the groups.
+    Notes
+    -----
+    docs/theory.md, Theorem 1. For each X(i) only the least reachable X(j) can be a corner below the diagonal. Time:
+    entries times moves, the product of 2 max_affected + 1 over the groups.
     """
     checked = encodings.table(table, problem)
     X = [ones for _, ones in encodings.of(problem, checked).exact(checked, problem)]

@@ -364,9 +364,10 @@ class Ledger:
         InputError
             If the charges certainly cost more than the budget, so that the file allows more than is certified.
 
-        Notes ----- Each call composes again: a fraction of a second at K = 11, more for larger K and thousands of
-        labels. Each call certifies a bound on its own grid, so after a small charge it can be lower by a hundredth of a
-        percent.
+        Notes
+        -----
+        Each call composes again: a fraction of a second at K = 11, more for larger K and thousands of labels. Each call
+        certifies a bound on its own grid, so after a small charge it can be lower by a hundredth of a percent.
         """
         state = self._state()
         for account in state.designs.values():
@@ -398,8 +399,7 @@ class Ledger:
             return state
 
     def _take(self, state: State, account: Account, n: int, note: str = "", repeated: int = 0) -> None:
-        """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise and add
-        none."""
+        """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise."""
         name = account.name
         if state.rule == "exact" and name not in state.designs:
             if state.voters == "fresh":

@@ -174,9 +174,11 @@ def privacy_loss_distribution(
     MissingExtraError
         Without dp-accounting.
 
-    Notes ----- docs/composition.md. Lines between points of the privacy curve, which is convex in e^epsilon
-    (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, PoPETs 2022); every probability is rounded up. Later computations of
-    dp-accounting are not certified by darrm. One exact composition; then O(pure-DP epsilon / interval).
+    Notes
+    -----
+    docs/composition.md. Lines between points of the privacy curve, which is convex in e^epsilon (Doroshenko, Ghazi,
+    Kamath, Kumar, Manurangsi, PoPETs 2022); every probability is rounded up. Later computations of dp-accounting are
+    not certified by darrm. One exact composition; then O(pure-DP epsilon / interval).
 
     Examples
     --------

@@ -39,8 +39,7 @@ def voters_curve(label: OneLabel) -> Curve:
 
 
 def curve_of(release: Region | OutcomeRows, n: int, delta: float, guaranteed: object = None) -> Curve:
-    """`labels_curve`, from the region or rows of one label; ``guaranteed`` is its certified (epsilon, delta), if
-    any."""
+    """`labels_curve`, from the region or rows of one label with the certified ``guaranteed``, if any."""
     if not n or adaptive.is_silent(release):
         return Curve.of_guarantee(0.0, 0.0)
     aim = max(delta, 1e-12) * _BEYOND

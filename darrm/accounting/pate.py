@@ -32,9 +32,11 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
     float
         The minimum in closed form: with c = ln(1/delta), lambda = 1 + (c + sqrt(c^2 + c epsilon)) / epsilon.
 
-    Notes ----- GNMax is (lambda, lambda / sigma^2)-RDP for one changed vote (Papernot et al., ICLR 2018, Section 4.1).
-    The conversion is their Theorem 5, which needs more noise than necessary: `rdp_epsilon` is tighter. Appendix D.2.1
-    of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid. It is for any number of votes and classes.
+    Notes
+    -----
+    GNMax is (lambda, lambda / sigma^2)-RDP for one changed vote (Papernot et al., ICLR 2018, Section 4.1). The
+    conversion is their Theorem 5, which needs more noise than necessary: `rdp_epsilon` is tighter. Appendix D.2.1 of
+    Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid. It is for any number of votes and classes.
 
     Examples
     --------
@@ -64,8 +66,10 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
     float
         Rounded up. Below `gnmax_sigma`, whose conversion is not tight.
 
-    Notes ----- Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2). The label
-    is a function of the noisy counts, so this is enough for `darrm.mechanisms.GaussianNoisyMax`.
+    Notes
+    -----
+    Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2). The label is a
+    function of the noisy counts, so this is enough for `darrm.mechanisms.GaussianNoisyMax`.
 
     Examples
     --------
@@ -99,11 +103,12 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
         The Renyi divergence of all labels together, for each order: the sum of those of the labels.
     delta : float in (0, 1)
 
-    Notes ----- The formula is Proposition 12 of Canonne, Kamath, Steinke (NeurIPS 2020). The optimal conversion of a
-    single order can be smaller (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/composition.md, Proposition 4.
-    Theorem 5 of Papernot et al. (ICLR 2018), rdp + ln(1 / delta) / (a - 1), is never below either. It holds for any
-    number of votes and classes if ``rdp`` does. If ``rdp`` was computed from votes (`gnmax_rdp`), the result depends on
-    private data.
+    Notes
+    -----
+    The formula is Proposition 12 of Canonne, Kamath, Steinke (NeurIPS 2020). The optimal conversion of a single order
+    can be smaller (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/composition.md, Proposition 4. Theorem 5 of
+    Papernot et al. (ICLR 2018), rdp + ln(1 / delta) / (a - 1), is never below either. It holds for any number of votes
+    and classes if ``rdp`` does. If ``rdp`` was computed from votes (`gnmax_rdp`), the result depends on private data.
 
     Examples
     --------

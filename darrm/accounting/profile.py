@@ -65,9 +65,11 @@ def privacy_profile(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) 
         If an epsilon is negative or NaN, gamma is not a noise function for this K, or there are more than 10,000
         epsilons.
 
-    Notes ----- docs/theory.md, "The profile". delta(epsilon) is the hockey-stick divergence of the release. One
-    separation (`darrm.verify`) for each epsilon. The profile is that of one release; the cost of several depends on
-    whether the voters are fresh or fixed: `darrm.accounting.compose`. For a decision the maximum is over both answers.
+    Notes
+    -----
+    docs/theory.md, "The profile". delta(epsilon) is the hockey-stick divergence of the release. One separation
+    (`darrm.verify`) for each epsilon. The profile is that of one release; the cost of several depends on whether the
+    voters are fresh or fixed: `darrm.accounting.compose`. For a decision the maximum is over both answers.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The four composition rules of a ledger, each with its own proof:
+"""The four composition rules of a ledger, each with its own proof.
 
 exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition")
-composed any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
-renyi any mechanisms, by their Renyi divergences of one order (Theorem 2)
-basic mechanisms with a known (epsilon, delta), by their sums
+composed    any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
+renyi       any mechanisms, by their Renyi divergences of one order (Theorem 2)
+basic       mechanisms with a known (epsilon, delta), by their sums
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _guarantee(account: Account) -> tuple[Fraction, Fraction]:
 
 
 def divergences(state: State, order: float) -> filters.Spent:
-    """The sums of the Renyi divergences and of the failure probabilities of all charges, rounded up."""
+    """The sums of the Renyi divergences and of the probabilities of failure of all charges, rounded up."""
     divergence = failure = 0.0
     for account in state.accounts.values():
         if account.charged:

@@ -42,9 +42,11 @@ def simple(epsilon: float, delta: float, k: int) -> Privacy:
     ------
     InputError
 
-    Notes ----- Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). Each mechanism must
-    be private by its own fresh randomness, given everything released or kept before: for fixed voters compose the
-    voters, not the releases.
+    Notes
+    -----
+    Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). Each mechanism must be private by
+    its own fresh randomness, given everything released or kept before: for fixed voters compose the voters, not the
+    releases.
 
     Examples
     --------
@@ -132,9 +134,11 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     InputError
         If ``delta_total`` is below the unavoidable 1 - (1 - delta)^k, which the message gives.
 
-    Notes ----- Theorem 3.3 of Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015,
-    for every total epsilon and not only for those of its grid. Computed in logarithms; O(k ln k). Each mechanism must
-    be private by its own fresh randomness, given everything released or kept before.
+    Notes
+    -----
+    Theorem 3.3 of Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015, for every
+    total epsilon and not only for those of its grid. Computed in logarithms; O(k ln k). Each mechanism must be private
+    by its own fresh randomness, given everything released or kept before.
 
     Examples
     --------

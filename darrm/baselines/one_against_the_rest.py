@@ -1,4 +1,4 @@
-"""Several decisions of two answers, "this class" or "another", and a class of which it is the first."""
+"""One decision for each class between "this class" and "another", and a random class among those chosen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str,
 
     It answers a random class among those whose decision is "this class", or none if there is no such class.
 
-    The epsilon is as large as the certificate of all of them together allows.
+    The epsilon is the largest for which all of them together are certified.
     """
     C, conf, prior = problem.n_classes, np.array(objective.confusion, dtype=np.float64), np.array(objective.prior)
     alike = objective.symmetric(problem)

@@ -84,9 +84,11 @@ def verify(release: ArrayLike, problem: Problem) -> Certificate:
     InputError
         If gamma is not a noise function for this K, or K is above 3001.
 
-    Notes ----- Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
-    O(K^3) if Delta = 0. For Delta > 0 that, times the number of voters whose delta events have a probability above
-    rounding, and O(K^2) more for each entry that no bound decides. The tight epsilon takes about twice as long.
+    Notes
+    -----
+    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md. O(K^3) if
+    Delta = 0. For Delta > 0 that, times the number of voters whose delta events have a probability above rounding, and
+    O(K^2) more for each entry that no bound decides. The tight epsilon takes about twice as long.
 
     Examples
     --------

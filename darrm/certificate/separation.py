@@ -104,9 +104,11 @@ class CornerSeparation:
     InputError
         If gamma is not a noise function, or K is above 3001.
 
-    Notes ----- O(K^3) at most if Delta = 0, in practice an eighth of that from 300 affected voters on, and O(K^2) if
-    gamma is monotone; for Delta > 0 that, times the number of voters whose delta events have a probability above
-    rounding, and O(K^2) more for each entry that no bound decides. O(K^2) memory.
+    Notes
+    -----
+    O(K^3) at most if Delta = 0, in practice an eighth of that from 300 affected voters on, and O(K^2) if gamma is
+    monotone; for Delta > 0 that, times the number of voters whose delta events have a probability above rounding, and
+    O(K^2) more for each entry that no bound decides. O(K^2) memory.
     """
 
     def __init__(self, gamma: ArrayLike, limit: Limit[MajorityProblem]) -> None:

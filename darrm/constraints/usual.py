@@ -49,8 +49,10 @@ class UsualRows:
     q_side, difference : ndarray, shape (max_affected + 1, cases, K - K // 2)
         One block for each n; 0 where there is no case.
 
-    Notes ----- O(K^2 max_affected) numbers. They do not depend on the right side: the rows of one limit are a sum of
-    the two, `MajorityRows`.
+    Notes
+    -----
+    O(K^2 max_affected) numbers. They do not depend on the right side: the rows of one limit are a sum of the two,
+    `MajorityRows`.
     """
 
     def __init__(self, K: int, epsilon: float, Delta: float, max_affected: int) -> None:

@@ -439,8 +439,8 @@ def _proved(
     if not certificate.holds:
         raise CertificateError(
             f"This {encoding.key} is not certified ({problem.release_epsilon:.15g}, {problem.delta:.15g})-DP: it needs "
-            f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. {noise} {by} darrm.repair, or "
-            f"raise {epsilon} or delta.",
+            f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. {noise} {by} `darrm.repair`, "
+            f"or raise {epsilon} or delta.",
             problem=problem,
             certificate=certificate,
         )

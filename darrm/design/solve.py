@@ -170,8 +170,10 @@ def solve(
     ImpossiblePriorWarning
         If the prior is one of `darrm.priors.randomized_response` that is less private than the voters of the problem.
 
-    Notes ----- Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Its list of constraints has C(K+7,7) rows, or C(K+3,3) if
-    Delta = 0. Engines that list them reach K of about 21, or 115. With cutting planes some hundred rows are enough
+    Notes
+    -----
+    Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Its list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0.
+    Engines that list them reach K of about 21, or 115. With cutting planes some hundred rows are enough
     (docs/theory.md): K = 101 takes a few hundredths of a second, K = 1001 at m = 30 about a second
     (docs/benchmarks.md). A small m can take far longer.
 

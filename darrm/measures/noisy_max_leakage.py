@@ -1,4 +1,4 @@
-"""Entrywise information leakage of noisy max: what one label tells about one voter, if all other votes are known.
+"""Entrywise information leakage of noisy max: of one label about one vote, if all other votes are known.
 
 Maximal leakage of the last vote to the released label, given the votes of all others (nats):
 
@@ -25,7 +25,7 @@ from darrm.numerics.arrays import Array
 
 
 def entrywise_leakage(known_votes: ArrayLike, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """Leakage of one label of noisy max about the one vote that is not known, nats.
+    """Leakage of one label of noisy max about the single unknown vote, nats.
 
         log sum over j of Pr[label = j | known_votes + e_j]
 
@@ -79,7 +79,7 @@ def _gain(votes: Array, gamma: float | None, sigma: float | None) -> tuple[float
 
 
 def leakage_bound(n_classes: int, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """The largest leakage of one label about one vote, over all known votes, nats; achieved where classes have as many.
+    """The largest leakage of one label about one vote, over all known votes, nats; achieved at equal counts.
 
         log F(0),   F(0) = m Pr[class 1 wins | counts (1, 0, ..., 0)]
         gamma     F(0) = B1 =
@@ -128,7 +128,7 @@ def leakage_bound(n_classes: int, gamma: float | None = None, *, sigma: float | 
 
 
 def leakage_data_bound(known_votes: ArrayLike, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """A bound on the leakage of one label about one vote, for the known votes at hand, nats: log B2.
+    """A bound on the leakage of one label about one vote, for the given known votes, nats: log B2.
 
         B2 = r (1 - L(v_1 + 1 - v_2)) + sum over j > r of L(v_1 - 1 - v_j),     v_1 = ... = v_r > v_(r+1) >= ...,
         L(d) = Pr[of two classes, that which is d >= 0 votes behind wins]

@@ -1,7 +1,7 @@
 """Probabilities of all labels of noisy max and permute-and-flip, each with a proved relative error.
 
-With g and G the density and the distribution function of the noise, in units of it, and a_j >= 0 how far class j is
-behind the class of most votes:
+Let g and G be the density and the distribution function of the noise, in units of its scale, and a_j >= 0 the distance
+of class j from the class with most votes:
 
     Pr[j] = integral of g(t + a_j) prod over i != j of G(t + a_i) dt
 
@@ -48,7 +48,7 @@ _LONGEST = 10.0  # classes times a length on which Gauss-Legendre quadrature nee
 
 
 class Chances(NamedTuple):
-    """Pr[label | counts], shape (n, classes), from above and below.
+    """Bounds on Pr[label | counts], shape (n, classes).
 
     (1 - rho) values <= Pr <= (1 + rho) values + what is cut off, which is at most ``cut`` for all labels together.
     """
@@ -68,9 +68,9 @@ class Noise(NamedTuple):
     rule : callable
         From the values of a_j, which rise from 0 on, and the number of classes to points and weights.
     reach : float
-        A class as far behind is not said to win.
+        A class this far behind counts as never winning.
     cut : float
-        What that, and the points that are left out, take from all labels together, for each class.
+        The probability of that, and of the omitted points, for all labels together and for each class.
     of_two : callable
         The probability of the class behind of two, from its a_j.
     """

@@ -1,4 +1,4 @@
-"""Report noisy max: the label of most votes after noise, for voters that are not private themselves (PATE)."""
+"""Report noisy max: the label with most votes after noise, for non-private teachers (PATE)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NoisyMax(OfCounts, ABC):
     @property
     @abstractmethod
     def _rate(self) -> Fraction:
-        """What a vote is worth in units of the noise."""
+        """One vote in units of the noise scale."""
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances:
         """Those of checked votes, with what is proved of their error."""
@@ -54,10 +54,11 @@ class NoisyMax(OfCounts, ABC):
         Parameters
         ----------
         counts : array_like of integers >= 0, shape (n, classes)
-            Votes for each class, one row a query; a single query is one row, shape (1, classes). These are no labels
-            of voters: a row of them would be taken for that many classes. ``darrm.votes.counts(votes, classes)``
-            counts labels. Rows must have ``K`` votes for ``classes`` classes if the mechanism has them. If not, rows
-            of one call must still have as many votes each. A refusal tells how many voted, and nothing of the votes.
+            Votes for each class, one row a query; a single query is one row, shape (1, classes). These are not labels
+            of voters: a row of labels would be read as counts of that many classes. ``darrm.votes.counts(votes,
+            classes)`` counts labels. Rows must have ``K`` votes for ``classes`` classes if the mechanism has them. If
+            not, rows of one call must still have as many votes each. An error depends on the number of votes only, and
+            not on their classes.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
             randomness comes from the operating system.
@@ -121,10 +122,9 @@ class GaussianNoisyMax(NoisyMax):
     ----------
     sigma : float > 0
     K, classes : int, optional
-        Held to: `release` takes rows of K votes for so many classes, and refuses all others. Labels that are charged by
-        `darrm.accounting.compose` need them. Its totals are for one K and one number of classes: labels of more
-        or fewer votes can cost more. Without them only ``rdp`` holds for every release: it is for any number of
-        both.
+        `release` takes only rows of K votes for that many classes. Labels charged by `darrm.accounting.compose` need
+        both, because its totals are for one K and one number of classes: labels of more or fewer votes can cost more.
+        Without them only ``rdp`` holds for every release: it is for any number of both.
 
     Raises
     ------
@@ -148,7 +148,7 @@ class GaussianNoisyMax(NoisyMax):
     >>> mechanism.release([[6, 3, 1], [10, 0, 0]]).shape
     (2,)
 
-    What one label costs in Renyi differential privacy:
+    The Renyi divergences of one label:
 
     >>> mechanism.rdp([2.0, 4.0]).tolist()
     [0.125, 0.25]
@@ -178,10 +178,9 @@ class LaplaceNoisyMax(NoisyMax):
     ----------
     gamma : float > 0
     K, classes : int, optional
-        Held to: `release` takes rows of K votes for so many classes, and refuses all others. Labels that are charged by
-        `darrm.accounting.compose` need them. Its totals are for one K and one number of classes: labels of more
-        or fewer votes can cost more. Without them only ``epsilon`` holds for every release: it is for any number of
-        both.
+        `release` takes only rows of K votes for that many classes. Labels charged by `darrm.accounting.compose` need
+        both, because its totals are for one K and one number of classes: labels of more or fewer votes can cost more.
+        Without them only ``epsilon`` holds for every release: it is for any number of both.
 
     Raises
     ------
@@ -219,5 +218,5 @@ class LaplaceNoisyMax(NoisyMax):
 
     @property
     def epsilon(self) -> float:
-        """2 gamma: what one label costs, for any number of votes and classes; nats."""
+        """2 gamma, the epsilon of one label for any number of votes and classes; nats."""
         return 2 * self.gamma

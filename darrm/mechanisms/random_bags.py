@@ -39,7 +39,7 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
     size : int in [1, n]
         Examples of a bag.
     rng : numpy.random.Generator, optional
-        For bags that can be drawn again. By default the operating system draws them.
+        Makes the bags reproducible. By default the operating system draws them.
 
     Returns
     -------

@@ -144,7 +144,7 @@ class _Compared:
             more = votes(low)
             total = more.votes_total(budget.queries, budget.delta, budget.voters)
             said = f"epsilon {at_most(low, 4)} a vote"
-            rows.append(self.row("all noise is local", said, more.majority(), total, more))
+            rows.append(self.row("local noise only", said, more.majority(), total, more))
         found: dict[int, Setting] = {}
         kept: list[OneLabel] = []
 

@@ -58,8 +58,10 @@ def plan(
     BudgetError
         If no noise function is within the budget.
 
-    Notes ----- The search of `darrm.plan`, whose families are listed at `darrm.planning.designs.design_within`: one
-    label takes one solve. m of the design is the value that it achieves.
+    Notes
+    -----
+    The search of `darrm.plan`, whose families are listed at `darrm.planning.designs.design_within`: one label takes one
+    solve. m of the design is the value that it achieves.
 
     Examples
     --------

@@ -147,11 +147,13 @@ def plan(
     SolverError
         If the time limit ends before there is a design.
 
-    Notes ----- The families of noise that are searched are listed at `darrm.planning.designs.design_within`. With
-    epsilon "auto" the largest allowed epsilon is taken. For two answers it is best: votes of a smaller epsilon are
-    noisier copies of votes of a larger one, so every release from the former is also a release from the latter
-    (docs/decisions.md). The curve shows the error rate at smaller epsilons. An interrupt (Ctrl-C) returns the best
-    design so far, if there is one.
+    Notes
+    -----
+    The families of noise that are searched are listed at `darrm.planning.designs.design_within`. With epsilon "auto"
+    the largest allowed epsilon is taken. For two answers it is best: votes of a smaller epsilon are noisier copies of
+    votes of a larger one, so every release from the former is also a release from the latter (docs/decisions.md). The
+    curve shows the error rate at smaller epsilons. An interrupt (Ctrl-C) returns the best design so far, if there is
+    one.
 
     Examples
     --------

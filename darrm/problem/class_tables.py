@@ -1,11 +1,11 @@
 """Tables of several answers: validation, the exact probabilities that are sampled, and their distance from stored ones.
 
-    Full table. One row for each vector of counts. Every entry is sampled with exactly the stored float64, except the
-    first largest of its row, which has 1 minus the sum of the others. Symmetric table. One row for each vector of
-    sorted counts: entry j for the class with the j-th largest count, and a last one for "none" if there is that answer.
-    Classes of equal counts form a block; "none" is a block by itself. The mass of a block is its size times its entry.
-    Every block is sampled with exactly that mass, except the first of largest mass, which has 1 minus the sum of the
-    others. Within a block every class is equally likely.
+    Full table.  One row for each vector of counts. Every entry is sampled with exactly the stored float64, except the
+    first largest of its row, which has 1 minus the sum of the others.
+    Symmetric table.  One row for each vector of sorted counts: entry j for the class with the j-th largest count, and
+    a last one for "none" if there is that answer. Classes of equal counts form a block; "none" is a block by itself.
+    The mass of a block is its size times its entry. Every block is sampled with exactly that mass, except the first of
+    largest mass, which has 1 minus the sum of the others. Within a block every class is equally likely.
 
 So the probabilities of a row sum to 1 exactly. A full table is a symmetric one whose blocks have one answer each.
 """

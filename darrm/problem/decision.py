@@ -65,10 +65,12 @@ class DecisionProblem(ByGroups):
     InputError
         If a value is outside its range, or of the wrong kind.
 
-    Notes ----- Neighbours are symmetric: if D' is a neighbour of D, then D is a neighbour of D'. The voters must not be
-    chosen by the data. The guarantee is for one decision, against anyone who sees the decision alone. It does not hold
-    against the aggregator, who receives the votes. The cost of several decisions depends on whether the voters are
-    fresh or fixed (docs/fresh_or_fixed.md).
+    Notes
+    -----
+    Neighbours are symmetric: if D' is a neighbour of D, then D is a neighbour of D'. The voters must not be chosen by
+    the data. The guarantee is for one decision, against anyone who sees the decision alone. It does not hold against
+    the aggregator, who receives the votes. The cost of several decisions depends on whether the voters are fresh or
+    fixed (docs/fresh_or_fixed.md).
 
     Examples
     --------

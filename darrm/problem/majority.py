@@ -78,10 +78,12 @@ class MajorityProblem(ByGroups):
         If a value is outside its range, not finite, or of the wrong kind, or if not exactly one of m and
         ``release_epsilon`` is given.
 
-    Notes ----- Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with
-    Majority Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one release.
-    The cost of many releases depends on the voters: fresh (each answer is private by its own randomness) or fixed
-    (trained with DP once). See docs/fresh_or_fixed.md.
+    Notes
+    -----
+    Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority
+    Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one release. The cost
+    of many releases depends on the voters: fresh (each answer is private by its own randomness) or fixed (trained with
+    DP once). See docs/fresh_or_fixed.md.
 
     Examples
     --------

@@ -28,7 +28,7 @@ _WORD = 64
 
 
 class Choices:
-    """Draws of one of m answers, with exactly the probabilities of the case at hand.
+    """Draws of one of m answers, with exactly the probabilities of each case.
 
     Parameters
     ----------

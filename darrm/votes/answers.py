@@ -1,4 +1,4 @@
-"""What votes and labels may be, and what the cells of a table mean."""
+"""The allowed votes and labels, and the meaning of the cells of a table."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def in_words(names: Sequence[str]) -> str:
 
 
 class Readings(dict[str, int]):
-    """The answer that each text means: one of ``exact``, or the same number or word as one of these.
+    """A mapping from texts to answers: one of ``exact``, or an equal number or word.
 
-    Besides what stands there, texts mean what they mean without blanks around them, in either form of Unicode, as a
-    number ("1.0") or as a truth value. A text that means none is a KeyError.
+    Texts are also compared without surrounding blanks, in both forms of Unicode, as a number ("1.0") and as a truth
+    value. A text that means no answer raises KeyError.
     """
 
     def __init__(self, exact: Mapping[str, int], truth: tuple[int, int] | None) -> None:
@@ -93,7 +93,7 @@ class Readings(dict[str, int]):
 
 @dataclass(frozen=True)
 class Answers:
-    """What a vote or a label may be.
+    """The allowed values of a vote or a label.
 
     Attributes
     ----------

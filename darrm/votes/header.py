@@ -1,4 +1,4 @@
-"""Which columns of a table are votes, by the names above them."""
+"""The columns of votes in a table, by its header."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _MOST_SHOWN = 12
 
 
 def voters_of(problem: ByGroups, voters: Sequence[str] | None, called: str = "voters") -> int | tuple[str, ...]:
-    """Whose votes a design takes: those of its own names, or else of ``voters``, or else of K columns in order."""
+    """The voters of a design: by its own names, else by ``voters``, else K columns in order."""
     if voters is None:
         return problem.voters or problem.K
     if problem.voters is not None:
         raise InputError(
-            "The voters of the design have names, by which their columns are taken. Got other names. Leave "
-            f"{called} out."
+            f"The voters of the design have names, which select their columns. Got other names. Leave {called} out."
         )
     return voter_names(voters, problem.K, called)
 

@@ -226,7 +226,7 @@ def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
         K=3, epsilon=epsilon, base_accuracy=0.85, max_affected=1, queries=200, total_epsilon=total, total_delta=1e-6,
         voters="fresh",
     )  # fmt: skip
-    row = plan.comparison["all the noise in the votes"]
+    row = plan.comparison["local noise only"]
     printed = float(row.setting.removeprefix("epsilon ").removesuffix(" a vote"))
     assert 0.98 * total < optimal(printed, 0.0, 200, 1e-6).epsilon <= total
 

@@ -152,7 +152,7 @@ def test_calibrated_mechanisms_spend_what_there_is() -> None:
     found = darrm.plan(**asked, voters="fresh").comparison
     assert found is not None
     calibrated = [
-        row for row in found if row.setting and row.name not in ("all the noise in the votes", "plain majority")
+        row for row in found if row.setting and row.name not in ("local noise only", "plain majority")
     ]
     assert len(calibrated) >= 5
     assert all(0.99 * 2 <= row.total <= 2 for row in calibrated)

@@ -68,7 +68,7 @@ class BagClassifier(LinearClassifier):
         their root mean square.
     max_iter : int >= 1
     solver : "lbfgs" or "adam"
-        Adam stops after its epochs, near a minimum or not, and does not warn; it does not ask whether one exists.
+        Adam stops after its epochs without a warning, whether or not it is near a minimum, or one exists.
     learning_rate, epochs, batch_size : float > 0, int >= 1, int >= 1
         Of Adam: step, in units of 1 / root mean square of a feature; passes over the bags; records of a step, about.
     random_state : int, optional
@@ -89,10 +89,10 @@ class BagClassifier(LinearClassifier):
 
     Notes
     -----
-    The releases cost their epsilon; learning from them costs nothing more. The features are not protected. Section 2
-    and Theorem 6.1 of Busa-Fekete et al., "A unified analysis of label inference attacks" (2023); debiasing of clipped
-    noise: Section 4 of their paper at NeurIPS 2024. Beyond bags of one the objective is not convex: L-BFGS starts at 0
-    and finds a stationary point. O(n d) an iteration.
+    The privacy cost is that of the releases; learning from them has no further cost. The features are not protected.
+    Section 2 and Theorem 6.1 of Busa-Fekete et al., "A unified analysis of label inference attacks" (2023); debiasing
+    of clipped noise: Section 4 of their paper at NeurIPS 2024. Beyond bags of one the objective is not convex: L-BFGS
+    starts at 0 and finds a stationary point. O(n d) an iteration.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The attacker behind the advantage: what it guesses, how often it is right, and how far its odds move."""
+"""The best attacker behind the advantage: its guesses, its utility, and the change of its odds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from darrm.numerics.leave_one_out import as_bags
 
 
 def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
-    """Expected share of labels that the best attacker guesses right.
+    """Expected share of labels that the best attacker guesses correctly.
 
         mean over i of  max(eta_i, 1 - eta_i) + individual advantage of i
 
@@ -29,7 +29,7 @@ def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
 
     Examples
     --------
-    Without a release 70 labels of 100 are guessed right, with the sum of each bag of four 82:
+    Without a release 70 % of the labels are guessed correctly, with the sum of each bag of four 82 %:
 
     >>> import darrm
     >>> llp = darrm.labels.LabelProportions()

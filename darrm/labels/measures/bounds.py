@@ -1,6 +1,7 @@
-"""Upper bounds on the advantage, with explicit constants: for planning, and to hold against the exact values.
+"""Upper bounds on the advantage, with explicit constants: for planning, and for comparison with the exact values.
 
-And for bags of like labels how far their log odds move (`extreme_bags`, `moderate_bag_size`, `moderate_change`).
+Also, for bags of labels with equal priors, the change of the log odds (`extreme_bags`, `moderate_bag_size`,
+`moderate_change`).
 
 Busa-Fekete et al. (2023) is "A unified analysis of label inference attacks", Busa-Fekete et al. (2024) "Auditing
 privacy mechanisms via label inference attacks" (NeurIPS 2024).
@@ -56,7 +57,8 @@ def label_dp(epsilon: float) -> float:
 
     Examples
     --------
-    A label that is as often 1 as 0 is guessed right with probability 1/2 + 0.2311 at most, at epsilon 1:
+    A label that is 0 or 1 with equal probability is guessed correctly with probability 1/2 + 0.2311 at most, at epsilon
+    1:
 
     >>> import darrm
     >>> round(darrm.labels.measures.bounds.label_dp(1.0), 4)
@@ -120,7 +122,7 @@ def proportions_iid(p: float, k: int) -> float:
 
     Examples
     --------
-    Bags of a hundred labels, and what their sums are worth to the best attacker:
+    Bags of a hundred labels, the bound, and the exact advantage by their sums:
 
     >>> import darrm
     >>> llp = darrm.labels.LabelProportions()
@@ -201,7 +203,7 @@ def proportions_individual(eta: ArrayLike) -> Array:
 
     Examples
     --------
-    Bags of 65 labels, and what their sums are worth to the best attacker:
+    Bags of 65 labels, the bound, and the exact advantage by their sums:
 
     >>> import darrm
     >>> eta, llp = [0.5] * 65, darrm.labels.LabelProportions()

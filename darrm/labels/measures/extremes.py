@@ -1,4 +1,4 @@
-"""How often exact label proportions move the log odds of like labels far, and the size of bags that prevents it.
+"""The probability of extreme log odds under exact label proportions, and the size of bags that prevents them.
 
 Busa-Fekete et al. (2024) is "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024). Part of
 `darrm.labels.measures.bounds`.

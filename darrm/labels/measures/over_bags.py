@@ -45,7 +45,7 @@ def individual_advantage_over_bags(
     draws: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> AverageAdvantage:
-    """By how much a release raises the probability of guessing one label, if the rest of its bag is random.
+    """The increase of the probability of guessing one label by a release, if the rest of its bag is random.
 
         E[ individual advantage of i in the bag (eta_i, eta_j1, ..., eta_j(size - 1)) ],    j from the population
 
