@@ -165,7 +165,7 @@ def array(
     import numpy as np
 
     form = "" if shape is None else f" of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
-    kind = f"{'whole ' * wholes}numbers"
+    kind = f"{'integers' if wholes else 'numbers'}"
     given = plain(name, values, f"{kind}{form}", hint)
     if given.dtype.kind not in "iufO":
         raise refusal(name, f"{kind}{form}", values, hint)

@@ -99,7 +99,7 @@ class Plan:
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
         wrong = "" if math.isnan(self.wrong) else f"label error rate {self.wrong:.4f}, "
-        hardly = "almost independent of the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
+        hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
         return (
             f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.voters} voters: {hardly}{wrong}"
             f"disagreement rate {self.disagreement:.4f}, {self.design!r}>"

@@ -37,9 +37,10 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy"
         beside = "" if setting.base is None else ", on votes by randomized response"
-    reaches = f"Neighbouring data sets ({adjacency_in_print(setting.adjacency)}) affect {reach}{''.join(caps)}."
+    neighbours = adjacency_in_print(setting.adjacency)
+    reaches = f"A change between neighbouring data sets ({neighbours}) affects {reach}{''.join(caps)}."
     if setting.adjacency == "replace-one" and t < K:
-        reaches += " If a record may be replaced by a record of another voter, both voters are affected."
+        reaches += " If a record may be replaced by a record of another voter, count both voters."
     return (
         reaches,
         kind,

@@ -62,7 +62,7 @@ ELSEWHERE = "if it comes from elsewhere than these votes or records"
 def rests_not_on(what: str) -> str:
     """The sentence that the guarantee does not rest on ``what``, with its condition."""
     return (
-        f"The guarantee does not rest on {what}, {ELSEWHERE}. All other choices that shape the design must come from "
+        f"The guarantee does not rest on {what}, {ELSEWHERE}. Whatever else shapes the design must come from "
         "elsewhere too, such as costs, m, epsilon and the choice of the design."
     )
 

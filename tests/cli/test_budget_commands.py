@@ -278,9 +278,9 @@ def test_a_ledger_of_everything(
     book = str(tmp_path / "ledger.json")
     budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "composed"]
     assert main(["ledger", "create", book, *budget]) == 0
-    assert "settled without a look at what was released" in " ".join(capsys.readouterr().out.split())
+    assert "fixed in advance, independently of what was released" in " ".join(capsys.readouterr().out.split())
     pair = ["--epsilon", "0.5", "--delta", "1e-6"]
-    assert "does not say for which neighbours" in refused(capsys, 2, "ledger", "charge", book, *pair)
+    assert "has no stated neighbouring relation" in refused(capsys, 2, "ledger", "charge", book, *pair)
     pair += ["--adjacency", "replace-one", "--note", "a count", "--times", "2"]
     counted = run_json(capsys, "ledger", "charge", book, *pair)
     assert counted["charges"] == [{"what": "(0.5, 1e-06)-DP", "n": 2, "note": "a count"}]
@@ -293,7 +293,7 @@ def test_a_ledger_of_everything(
     left = run_json(capsys, "ledger", "show", book, str(design_file))
     assert left["released"] == 30
     assert f"{left['left']} left" in told
-    assert "settled without a look at what was released" in told
+    assert "fixed in advance, independently of what was released" in told
     assert main(["ledger", "show", book, str(design_file)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(rf"Labels of this design \([0-9a-f]{{8}}\) that are left: {left['left']}\.", said)
