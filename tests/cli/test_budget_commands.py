@@ -233,7 +233,7 @@ def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytes
     book = tmp_path / "ledger.json"
     make = ["ledger", "create", str(book), str(design_file), "--total-delta", "0.0297"]
     assert "voters must be" in refused(capsys, 2, *make, "--total-epsilon", "3")
-    assert "does not pay" in refused(capsys, 3, *make, "--total-epsilon", "0.001", "--voters", "fresh")
+    assert "does not cover" in refused(capsys, 3, *make, "--total-epsilon", "0.001", "--voters", "fresh")
     assert "total_epsilon" in refused(capsys, 2, *make, "--total-epsilon", "nan", "--voters", "fresh")
     assert "does not exist" in refused(capsys, 2, "ledger", "show", str(tmp_path / "none.json"))
     assert not book.exists()

@@ -380,7 +380,7 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
         assert " ".join([str(j), *(f"{design.table[i, j]:.3f}" for i in range(5))]) in out
     assert "K = 11 voters is (1.4, 0)-DP, if the votes are independent given the data, each is (1, 0)-DP in" in out
     assert "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and one change (replace-one) reaches" in out
-    assert f"expected cost {design.expected_cost:.8g} (how often the answer is wrong), at most" in out
+    assert f"expected cost {design.expected_cost:.8g} (the label error rate), at most" in out
     assert "worst case: " in out
     assert main(["verify", path]) == 0
     again = " ".join(capsys.readouterr().out.split())
@@ -419,7 +419,7 @@ def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     )
     out = capsys.readouterr().out
     assert re.search(r"^ *8:3 +1\.000000", out, re.MULTILINE)
-    assert "how often the answer is not that of the rule (at least" in " ".join(out.split())
+    assert "the probability that the answer is not that of the rule (at least" in " ".join(out.split())
     assert out.startswith("Note: the answer that costs less is the less likely one at")  # above a long table
     assert "--ordered forbids it." in " ".join(out.split())
     assert main(["solve", *options, "--total-epsilon", "1"]) == 0
