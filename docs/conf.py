@@ -1,9 +1,13 @@
 """Sphinx configuration; ``make docs`` builds into docs/_build."""
 
+import re
 import sys
 from pathlib import Path
 
+import click
+
 import darrm
+from darrm.cli import app as commands
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -61,9 +65,43 @@ def mark_formulas(app, what, name, obj, options, lines):
                 lines[i:i] = ["::", ""]
 
 
+# What users type, in the help of a command: options, commands, functions, lists such as A1,A2,... or votes:FILE.csv.
+PART = r"(?:\.\.\.|\.?[\w-]+(?:\.\w+)*)"
+TYPED = re.compile(
+    rf"(?<![\w`./-])(?:darrm (?:{'|'.join(commands.commands)})\b(?: --\w[\w-]*| create\b)*|darrm(?:\.\w+)+|--\w[\w-]*"
+    rf"|{PART}(?:(?:,|:|/|://){PART})+|\w*\.(?:csv|html|jsonl?|lp|mps|parquet)\b)"
+)
+
+
+def show_help(app, context, lines):
+    """Show help as the terminal does: what users type as code, and what is marked to keep its lines as a block."""
+    marked = [line.startswith("| ") for line in lines]
+    for i in reversed(range(len(lines))):
+        if not marked[i]:
+            lines[i] = TYPED.sub(r"``\g<0>``", lines[i])
+        else:
+            lines[i] = "    " + lines[i][2:]
+            if i == 0 or not marked[i - 1]:
+                lines[i:i] = ["::", ""]
+
+
+def show_options(app, context, lines):
+    """Show options with the placeholders and defaults of the terminal, which the extension rewrites."""
+    lines.clear()
+    for option in context.command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            typed, text = option.get_help_record(context)
+            lines += [f".. option:: {typed}", "", "    " + TYPED.sub(r"``\g<0>``", text), ""]
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", mark_formulas, priority=100)
+    for part in ("description", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", show_help)
+    app.connect("sphinx-click-process-options", show_options)
+    # The usage names the arguments; the extension would say no more than whether each is required.
+    app.connect("sphinx-click-process-arguments", lambda app, context, lines: lines.clear())
 
 
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "joss"]  # the paper for a journal has another format
 nitpicky = False

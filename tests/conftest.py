@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import pytest
 from cases import beyond_each_value
 
 made = pytest.StashKey[dict[str, Any]]()
+FEW = 2  # cases of one parameter: a kind, and what differs within it
 LEFT = ("slow", "thorough")  # to other targets of make already
 END = 700.0  # nats, where float64 ends: beyond, certificates name some case if none needs any delta
 LONG = 5.0  # seconds of an independent check; designs that take longer are counted and left to the command line
@@ -46,15 +48,32 @@ def pytest_configure(config: pytest.Config) -> None:
     Design.__init__ = recorded  # type: ignore[method-assign]
 
 
+def pytest_collection() -> None:
+    gc.disable()  # of what is collected nothing goes away
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # nor does it later: else it is gone through again and again while tests run
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make thorough` what repeats a kind; `make test` is for a minute.
+
+    Quick are, of each test that is not marked, enough cases that each value of several parameters is there once, or the
+    first `FEW` of one parameter. A list in which every case is a thing of its own and costs milliseconds, as a command
+    or a stored file, is marked `every`; one whose cases cost more than a tenth of a second, `first(n)`.
+    """
     for _, group in groupby(items, key=lambda item: (item.parent, getattr(item, "originalname", item.name))):
         cases = [case for case in group if not any(case.get_closest_marker(kind) for kind in LEFT)]
-        left: list[pytest.Item] = []
-        if cases and len(list(cases[0].iter_markers("parametrize"))) > 1:
-            left = list(beyond_each_value(cases))
-        if cases and (first := cases[0].get_closest_marker("first")):
-            left += [case for case in cases if case not in left][first.args[0] :]
+        if not cases or not hasattr(cases[0], "callspec") or cases[0].get_closest_marker("every"):
+            continue
+        several = len(list(cases[0].iter_markers("parametrize"))) > 1
+        left = list(beyond_each_value(cases)) if several else []
+        first = cases[0].get_closest_marker("first")
+        if first or not several:
+            left += [case for case in cases if case not in left][first.args[0] if first else FEW :]
         for case in left:
             case.add_marker(pytest.mark.thorough)
 

@@ -229,6 +229,7 @@ def test_bad_polars_frames() -> None:
             darrm.columns.release(MECHANISM, bad)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["Categorical", "Enum", "String"])
 def test_ids_of_a_polars_frame_may_be_categories(kind: str, tmp_path: Path) -> None:
     pl = pytest.importorskip("polars")

@@ -21,10 +21,10 @@ PAGES = sorted(
     path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts and "notebooks" not in path.parts
 )
 # Other tests run these, with more around them.
-ELSEWHERE = {"tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
+ELSEWHERE = {"tables.md", "ensembles.md", "labels.md", "label_privacy.md"}
 
 LONG = {
-    *("clinics.md", "classes.md", "choose_m.md", "fixed.md", "fresh_or_fixed.md", "one_ledger.md", "pate.md"),
+    *("clinics.md", "classes.md", "choose.md", "fixed.md", "fresh_or_fixed.md", "one_ledger.md", "pate.md"),
     "tutorial.md",
 }  # a second each, or more
 
@@ -76,6 +76,7 @@ def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch:
     assert max(worst) < max(float(row @ (1 - usual.gamma)) / 2 for row in names["rows"])
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "page", [*(ROOT / name / "README.md" for name in ("", "benchmarks", "notebooks", "solvers")), *PAGES], ids=str
 )
@@ -93,6 +94,7 @@ def test_paths_of_the_house_exist() -> None:
     assert len(named) > 60
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_commands_have_the_options_they_are_shown_with(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")

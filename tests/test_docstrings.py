@@ -12,8 +12,9 @@ import pytest
 from test_entry_points import POINTS, is_record, members, methods
 
 import darrm
+import darrm_solvers
 
-ROOT = Path(darrm.__path__[0])
+ROOT, SOLVERS = Path(darrm.__path__[0]), Path(darrm_solvers.__path__[0])
 PAGES = [path for path in (ROOT.parent / "docs").rglob("*.md") if "_build" not in path.parts]
 # Where examples are still to come.
 LEFT_OUT: tuple[str, ...] = ()
@@ -69,12 +70,13 @@ def public() -> dict[str, Any]:
 
 
 def with_examples() -> dict[str, Path]:
-    """Modules of darrm that hold examples, by name."""
+    """Modules of darrm and of its solvers that hold examples, by name."""
     found = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        if ">>> " in path.read_text(encoding="utf-8"):
-            parts = path.relative_to(ROOT.parent).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    for root in (ROOT, SOLVERS):
+        for path in sorted(root.rglob("*.py")):
+            if ">>> " in path.read_text(encoding="utf-8"):
+                parts = path.relative_to(root.parent).with_suffix("").parts
+                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
@@ -104,6 +106,17 @@ def test_everything_public_has_an_example() -> None:
         if not doctest.DocTestParser().get_examples(shown):
             without.append(name)
     assert without == []
+
+
+def test_the_reference_has_what_the_solvers_export_with_an_example() -> None:
+    reference = (ROOT.parent / "docs" / "reference.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\.\. auto\w+:: darrm_solvers\.(\w+)", reference, re.MULTILINE))
+    made = {name: getattr(darrm_solvers, name) for name in darrm_solvers.__all__}
+    # Status and the type of separators are shown where they are used.
+    assert listed == set(made) - {"Separator", "Status"}
+    for name, value in made.items():
+        if name in listed and not (isinstance(value, type) and is_record(value)):
+            assert doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""), name
 
 
 def test_what_is_public_is_found() -> None:

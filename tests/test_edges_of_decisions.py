@@ -131,7 +131,7 @@ def test_a_million_labels_cost_what_the_normal_law_says() -> None:
     assert compose(MAJORITY, n, delta=0.0, voters="fixed").upper <= voters * (1 + 1e-12)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["exact", "composed", "renyi", "basic"])
 def test_a_ledger_of_one_label_and_of_a_million(rule: str, tmp_path: Path) -> None:
     design = MAJORITY if rule == "exact" else None
@@ -158,6 +158,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 GROUPS = ("--total-epsilon", "0.5", "--accuracy", "0.7", "--json")
 
 
+@pytest.mark.thorough
 def test_the_command_solves_a_voter_without_privacy(tmp_path: Path) -> None:
     done = command("solve", "--group", "1:inf", *GROUPS, "--out", str(tmp_path / "one.json"))
     assert done.returncode == 0, done.stderr

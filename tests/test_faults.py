@@ -268,7 +268,7 @@ def old_files(arguments: list[str]) -> None:
             Path(name).write_bytes(b"old")
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @posix
 @pytest.mark.parametrize("most", [0, 40, 200])
 @pytest.mark.parametrize("what", WRITES)
@@ -321,7 +321,7 @@ def fill(path: Path, room: int) -> None:
         file.truncate(max(0, file.tell() - room))
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("what", WRITES)
 def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(full_disk)
@@ -349,7 +349,7 @@ def read_only(full_disk: Path) -> Iterator[Path]:
         subprocess.run(["mount", "-o", "remount,rw", str(full_disk)], check=True, capture_output=True)
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("what", WRITES)
 def test_a_folder_that_cannot_be_written_to(read_only: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(read_only)
@@ -551,7 +551,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("name", "extra", "action"), MISSING, ids=str)
 def test_a_missing_library_is_one_line_that_names_the_extra(
     folder: Path, name: str, extra: str, action: list[str] | str

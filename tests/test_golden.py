@@ -18,6 +18,7 @@ def test_each_golden_design_is_made() -> None:
     assert FEW.keys() == DESIGNS.keys()
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", FEW)
 def test_a_design_is_the_golden_one(name: str) -> None:
     now, then = golden.numbers(FEW[name]()), DESIGNS[name]

@@ -72,6 +72,7 @@ def test_several_epsilons_are_told_where_to_go(epsilon: Any) -> None:
         darrm.MajorityProblem(3, 1, epsilon)
 
 
+@pytest.mark.thorough
 def test_no_finite_epsilon_is_called_infinite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--K", "3", "--m", "1", "--epsilon", "0.5", "--Delta", "1e-3"]) == 0
     [row] = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("plain majority")]
@@ -79,6 +80,7 @@ def test_no_finite_epsilon_is_called_infinite(capsys: pytest.CaptureFixture[str]
     assert "none" not in row
 
 
+@pytest.mark.thorough
 def test_a_plan_in_place_of_its_design_is_told_apart_from_other_things() -> None:
     plan = darrm.plan(
         K=3, epsilon=1.0, accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1e-6, voters="fresh",

@@ -726,6 +726,14 @@ def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
         judge(tests, wrong)
 
 
+def test_pages_count_the_mistakes() -> None:
+    root = Path(__file__).resolve().parents[1]
+    for page in ("docs/trust.md", "tests/tools/mutants.md"):
+        counts = re.findall(r"(\d+) mistakes", (root / page).read_text(encoding="utf-8"))
+        assert counts
+        assert set(counts) == {str(len(MISTAKES))}, page
+
+
 def test_what_is_mistaken_is_put_right() -> None:
     from darrm.certificate import tight_epsilon
     from darrm.numerics import exact

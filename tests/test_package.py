@@ -121,6 +121,7 @@ def test_every_public_name_resolves_and_is_listed() -> None:
         assert name in dir(darrm)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", darrm.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
     value = getattr(darrm, name)

@@ -33,12 +33,14 @@ def commands(block: str) -> list[list[str]]:
     return [shlex.split(line) for line in re.findall(r"^\$ darrm (.*)$", block.replace("\\\n", " "), re.MULTILINE)]
 
 
-def test_python_example_prints_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("number", [0, 1], ids=["one label", "many labels"])
+def test_python_examples_print_what_they_say(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    program, shown = fenced(TEXT, "python")
-    assert len(program.splitlines()) <= 10
+    assert TEXT.count("```python\n") == 2
+    program, shown = fenced(TEXT[(TEXT.index, TEXT.rindex)[number]("```python\n") :], "python")
+    assert len(program.splitlines()) <= 12
     exec(compile(program, "README.md", "exec"), {})
     assert capsys.readouterr().out == shown
 
@@ -64,6 +66,7 @@ def test_the_story_prints_what_it_says(
     assert not Path("more.csv").exists()
 
 
+@pytest.mark.thorough
 def test_command_line_example_of_one_label_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

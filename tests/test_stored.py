@@ -47,6 +47,7 @@ def test_all_is_stored() -> None:
     assert len(set(KNOWN["names"].values())) == len(DESIGNS)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_file_is_read_and_written_as_it_was(folder: Path, tmp_path: Path, name: str) -> None:
     """Line by line but for what wrote it. What is computed anew may differ by rounding, on another machine."""

@@ -14,7 +14,7 @@ import argparse
 from typing import Any
 
 from identical import certify
-from pages import bullets, put, table
+from pages import bullets, choose, put, table, whole
 
 import darrm
 from darrm import baselines
@@ -59,10 +59,10 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="also put the table into docs/")
     options = parser.parse_args()
     lines = rows()
-    content = f"{table(lines)}\n\n{bullets(findings(lines))}"
-    print(content)
+    said = bullets(findings(lines))
+    print(table(lines), said, sep="\n\n")
     if options.docs:
-        put("double", content)
+        put("double", f"{table(choose(lines, epsilon=(1.0,)))}\n\n{whole('double', lines)}\n\n{said}")
 
 
 if __name__ == "__main__":

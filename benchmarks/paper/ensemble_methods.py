@@ -90,7 +90,7 @@ def after_randomized_response(released: Array, epsilon: float) -> Array:
 
 
 def share_right(released: Array, cast: Codes, truth: Codes) -> float:
-    """The share of labels that are right, expected over the coins of the release."""
+    """The share of labels that are right, expected over the randomness of the release."""
     ones = released[cast.sum(axis=1)]
     return float(np.where(truth == 1, ones, 1 - ones).mean())
 
@@ -214,8 +214,8 @@ def planned_at(total: float, max_affected: int, queries: int, K: int, epsilon: f
 def planned(total: float, max_affected: int, queries: int, K: int, most: float = CAP) -> darrm.Design:
     """`planned_at` the epsilon of an answer, up to ``most``, with which most labels are right for `ASSUMED` voters.
 
-    Only public numbers are looked at: the coins of the answers are included, the data is not. Of epsilons that differ
-    by less than `WORTH` it is the least, because the aggregator sees the answers (`collected`).
+    Only public numbers are looked at: the randomness of the answers is included, the data is not. Of epsilons that
+    differ by less than `WORTH` it is the least, because the aggregator sees the answers (`collected`).
     """
     least = unaided(total, max_affected, queries, K)
     among = sorted({min(least, most), *(one for one in ANSWERS if least < one <= most)})

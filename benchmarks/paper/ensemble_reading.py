@@ -110,7 +110,7 @@ def _one_label() -> str:
         ours, theirs = methods.one_pure_label(right, 11)
         parts.append(f"{ours:.3f} against {theirs:.3f} if a voter is right with probability {right:g}")
     return (
-        "One (1, 0)-DP label of 11 voters without privacy, t = 1: DaRRM is right more often than GNMax exact for the "
+        "One (1, 0)-DP label of 11 non-private voters, t = 1: DaRRM is right more often than GNMax exact for the "
         f"label: {', '.join(parts)}. (No sigma makes the noisy counts (1, 0)-DP.)"
     )
 
@@ -118,12 +118,12 @@ def _one_label() -> str:
 def _totals(rows: Sequence[Row]) -> str:
     ratios = [row["Theorem 2.3"] / row["fixed, t = 1"] for row in rows]
     exact = [row["Theorem 2.3"] / row["exact, fresh voters"] for row in rows]
-    helped = sum(row["_with coins"] < 0.999 * row["fixed, t = 11"] for row in rows)
+    helped = sum(row["_with noise"] < 0.999 * row["fixed, t = 11"] for row in rows)
     return (
         f"The totals of Theorem 2.3 are {min(ratios):.0f} to {max(ratios):.0f} times what the fixed teachers of "
         f"disjoint shards by position cost. They are {min(exact):.2f} to {max(exact):.1f} times the exact total of "
-        "fresh voters. The "
-        f"coins of these labels lower the total of fixed teachers with t = 11 in {helped} of {len(rows)} rows."
+        f"fresh voters. The output noise of these labels lowers the total of fixed teachers with t = 11 in {helped} of "
+        f"{len(rows)} rows."
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pages import DOCS, bullets, put, save, table
+from pages import DOCS, bullets, choose, put, save, table, whole
 
 import darrm
 from darrm import baselines, compare, priors
@@ -177,13 +177,24 @@ def rows(found: list[Panel]) -> list[dict[str, Any]]:
     return lines
 
 
+def brief(figure: int, found: list[Panel]) -> list[dict[str, Any]]:
+    """The errors alone: a row for each panel, or for each noise function where a panel has several distributions."""
+    if figure == 9:
+        return choose(rows(found), ("panel", "noise function", "error", *(f"error, {where}" for where in ACTUAL)))
+    return [{"panel": one.title} | {name: exact(gamma, "tv") for name, gamma in one.gammas.items()} for one in found]
+
+
 def findings(figure: int, found: list[Panel]) -> list[str]:
     """What the panels show beside what the paper says of them; every number is computed here."""
-    said = []
-    for one in found:
-        for name in ("gamma_opt", "opt under T_U", "opt under T_P"):
-            if name in one.gammas:
-                said += _of_optimum(one, name)
+    optima = [(one, name) for one in found for name in _OPTIMA if name in one.gammas]
+    said = [
+        f"{claim}: {'; '.join(parts)}."
+        for claim, parts in (
+            ("The free optimum is not monotone. Its largest falls", [part for one in optima for part in _falls(*one)]),
+            ("The free optimum is not the highest everywhere", [part for one in optima for part in _above(*one)]),
+        )
+        if parts
+    ]
     full = [one.title for one in found if all(np.all(g == 1) for n, g in one.gammas.items() if n in _OPTIMA)]
     if full:
         said.append(f"No noise at all (gamma = 1, error 0) at: {'; '.join(full)}.")
@@ -200,7 +211,11 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
             "Double subsampling spends all of m epsilon, against any voters and not only identically distributed ones "
             f"(the paper's theorem is for those), at: {'; '.join(tight)}."
         )
-    said += [text for one in found for text in _of_prior(one)]
+    if less := [part for one in found for part in _of_prior(one)]:
+        said.append(
+            "The free optimum does not have the least error under U[0, 1]. The optimum for p on [.5, .6] has less "
+            f"there: {'; '.join(less)}."
+        )
     if figure == 6:
         plain = [darrm.verify(np.ones(36), one.problem).tight_epsilon for one in found]
         said.append(
@@ -236,36 +251,40 @@ def _of_prior(one: Panel) -> list[str]:
     if found["close"].high >= found[name].low:
         return []
     return [
-        f"{one.title}: {name} does not have the least error under U[0, 1]. The optimum for p on [.5, .6] has "
-        f"{found['close'].mean:.3g} there (at most {found['close'].high:.3g}), {name} has {found[name].mean:.3g} "
-        f"(at least {found[name].low:.3g})."
+        f"at {one.title} {found['close'].mean:.3g} (at most {found['close'].high:.3g}) where {name} has "
+        f"{found[name].mean:.3g} (at least {found[name].low:.3g})"
     ]
 
 
 _OPTIMA = ("gamma_opt", "opt under T_U", "opt under T_P")
 
 
-def _of_optimum(one: Panel, name: str) -> list[str]:
-    """Where an optimum falls, and where a verified baseline is above it."""
-    said, gamma = [], one.gammas[name]
-    upper, first = half(gamma), gamma.size // 2
-    falls = [i for i in range(upper.size - 1) if upper[i] - upper[i + 1] > 1e-9]
-    if falls:
-        at = falls[int(np.argmax(upper[falls] - upper[np.array(falls) + 1]))]
-        costs = exact(one.gammas["monotone"], "tv") - exact(one.gammas[name], "tv")
-        text = (
-            f"{one.title}: {name} is not monotone; it falls most from gamma({first + at}) = {upper[at]:.10g} to "
-            f"gamma({first + at + 1}) = {upper[at + 1]:.10g}."
-        )
-        said.append(text + (f" The monotone optimum has {costs:.3g} more error." if name != "opt under T_P" else ""))
+def _falls(one: Panel, name: str) -> list[str]:
+    """Where an optimum falls most, and what the monotone optimum costs instead."""
+    upper, first = half(one.gammas[name]), one.gammas[name].size // 2
+    at = int(np.argmax(upper[:-1] - upper[1:]))
+    if upper[at] - upper[at + 1] <= 1e-9:
+        return []
+    costs = exact(one.gammas["monotone"], "tv") - exact(one.gammas[name], "tv")
+    text = (
+        f"at {one.title} {name} from gamma({first + at}) = {upper[at]:.10g} to gamma({first + at + 1}) = "
+        f"{upper[at + 1]:.10g}"
+    )
+    return [text + (f" (the monotone optimum has {costs:.3g} more error)" if name != "opt under T_P" else "")]
+
+
+def _above(one: Panel, name: str) -> list[str]:
+    """Where a verified baseline is above an optimum."""
+    said = []
+    upper, first = half(one.gammas[name]), one.gammas[name].size // 2
     for other in ("subsampling", "double subsampling"):
         if other in one.gammas and darrm.verify(one.gammas[other], one.problem).holds:
             excess = half(one.gammas[other]) - upper
             if excess.max() > 1e-6:
                 at = int(excess.argmax())
                 said.append(
-                    f"{one.title}: {name} is not the highest everywhere: {other} has gamma({first + at}) = "
-                    f"{half(one.gammas[other])[at]:.4f}, {name} {upper[at]:.4f}."
+                    f"at {one.title} {other} has gamma({first + at}) = {half(one.gammas[other])[at]:.4f}, {name} "
+                    f"{upper[at]:.4f}"
                 )
     return said
 
@@ -347,15 +366,15 @@ def main() -> None:
     options = parser.parse_args()
     for figure in options.figure:
         found = panels(figure)
-        parts = [table(rows(found)), bullets(findings(figure, found))]
-        if figure == 6:
-            parts = ["Table 3, all columns:", table(table_3()), *parts]
-        content = "\n\n".join(parts)
-        print(f"Figure {figure}", content, sep="\n\n", end="\n\n")
+        lines, said = rows(found), bullets(findings(figure, found))
+        print(f"Figure {figure}", table(lines), said, sep="\n\n", end="\n\n")
         if options.pictures:
             save(draw(figure, found), options.pictures / f"figure_{figure}.png")
         if options.docs:
-            put(f"figure-{figure}", content)
+            parts = ["Exact error of each noise function:", table(brief(figure, found))]
+            if figure == 6:
+                parts = ["Table 3, all columns:", table(table_3()), *parts]
+            put(f"figure-{figure}", "\n\n".join([*parts, whole(f"figure-{figure}", lines), said]))
             save(draw(figure, found), DOCS / f"paper_figure_{figure}.svg")
     if options.docs:
         first = darrm.MajorityProblem(11, m=3, epsilon=0.1)

@@ -4,8 +4,8 @@
 
 Takes: five seconds. --docs writes docs/label_privacy.md.
 
-Utility is the chance to tell the majority of the K labels from the release, for a receiver who knows of each label only
-that it is a one with E[eta]. The attacker behind the measures knows eta_i of every label, drawn from a beta
+Utility is the probability to find the majority of the K labels from the release, for a receiver who knows of each
+label only that it is a one with E[eta]. The attacker behind the measures knows eta_i of every label, drawn from a beta
 distribution.
 Utilities and measures are exact for the bags drawn; only the bags are random, and seeded.
 """

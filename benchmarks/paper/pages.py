@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,15 +13,37 @@ from darrm.show import figures
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
+def shown(value: Any) -> str:
+    """A cell as text; floats to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as a Markdown table; floats to four digits."""
-
-    def shown(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
+    """Rows as a Markdown table."""
     lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --: |" * len(rows[0])]
     lines += ["| " + " | ".join(shown(value) for value in row.values()) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def choose(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), **values: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Some columns (all that are not kept for a reading if none are named) of the rows that have one of the values."""
+    columns = columns or [name for name in rows[0] if not name.startswith("_")]
+    wanted = {name.replace("_", " "): {shown(one) for one in some} for name, some in values.items()}
+    kept = [row for row in rows if all(shown(row[name]) in some for name, some in wanted.items())]
+    return [{name: row[name] for name in columns} for row in kept]
+
+
+def whole(name: str, rows: Sequence[Mapping[str, Any]], folder: Path = DOCS / "papers") -> str:
+    """Write all rows and columns to NAME.csv, for download; returns the link to it."""
+    rows = choose(rows)
+    folder.mkdir(exist_ok=True)
+    with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows([shown(value) for value in row.values()] for row in rows)
+    return f"[The whole table as CSV: {len(rows)} rows, {len(rows[0])} columns]({folder.name}/{name}.csv)"
 
 
 def bullets(lines: Sequence[str]) -> str:

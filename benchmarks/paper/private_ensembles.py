@@ -16,8 +16,8 @@ labels would help if the total were below what they cost. Single labels of fixed
 voters randomize every answer, and their labels do compose. The epsilon of an answer is chosen by public numbers, and
 the raw answers, which the aggregator sees, cost more than the labels: both totals are in every table. GNMax is gauged
 by the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released.
-Accuracies from the second table on are expected over the coins of the release, on all held-out queries. Same seed, same
-teachers and votes.
+Accuracies from the second table on are expected over the randomness of the release, on all held-out queries. Same seed,
+same teachers and votes. --docs puts the rows of `SHOWN` into the page, and all rows into docs/papers/*.csv.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import numpy as np
 from ensemble_data import DELTA, TEACHERS, Array, Data, hardest_pairs, load
 from ensemble_methods import dp_model, partial_model, plain_model, share_right, votes
 from ensemble_reading import findings
-from pages import DOCS, bullets, put, save, table
+from pages import DOCS, bullets, choose, put, save, table, whole
 
 from darrm.accounting import compose, general, optimal
 from darrm.baselines.noise_functions import subsampling
@@ -63,6 +63,44 @@ MOST = {f"at most {methods.CAP:g}": methods.CAP, "any": max(methods.ANSWERS)}
 CAPPED, ANY = MOST
 LABEL = methods.GAUGES[-1]
 PAGE = DOCS / "papers.md"
+_ALL_LABELS = "total epsilon of the labels"
+# For a block of the page its columns (all if none are named), and for a column the values whose rows are shown.
+SHOWN: dict[str, tuple[Sequence[str], dict[str, Sequence[Any]]]] = {
+    "ensembles-paper": ((), {"m": (3,), "Q": (100,)}),
+    "ensembles-allowances": ((), {"m": (3,), "epsilon": (0.5, 0.0892)}),
+    "ensembles-totals": ((), {"Q": (100,)}),
+    "ensembles-budgets": (
+        (
+            *("data", "total epsilon", "larger class", "one DP model", "fixed, t = 1"),
+            *(f"GNMax, {LABEL}, Q = {q}" for q in QUERIES_PRICED),
+        ),
+        {"total_epsilon": (1.0, 4.0, 16.0)},
+    ),
+    "ensembles-one": (
+        ("data", _ALL_LABELS, *(f"t = 1, Q = {q}, {said}" for q in QUERIES_PRICED for said in (LESS, CAPPED))),
+        {"total_epsilon_of_the_labels": (1.0, 4.0, 16.0)},
+    ),
+    "ensembles-several": (
+        ("data", _ALL_LABELS, *(f"t = {t}, Q = 20, {said}" for t in (3, K) for said in (LESS, *MOST))),
+        {"total_epsilon_of_the_labels": (4.0,)},
+    ),
+    "ensembles-answers": ((), {"total_epsilon_of_the_labels": (4.0,)}),
+    "ensembles-fresh": ((), {"Q": (20,)}),
+    "ensembles-estimator": (
+        (
+            *("data", "t", "m", "Q", "gamma_opt, total", "gamma_opt", "subsampling, total", "subsampling"),
+            *("the aggregator", "estimator", "estimator spent"),
+        ),
+        {},
+    ),
+    "ensembles-sizes": (
+        (
+            *("data", "total epsilon", "K", "records each", "fixed, t = 1", "fixed, t = 3"),
+            *(f"GNMax, {LABEL}, Q = 20", "fresh, t = 1, Q = 20", "the aggregator, t = 1"),
+        ),
+        {},
+    ),
+}
 NAMES = ("digits", "hard", "cancer", "drawn", "mnist", "fashion")
 Row = dict[str, Any]
 
@@ -84,7 +122,7 @@ def draws_of(
     queries: Sequence[int] = QUERIES,
     draws: int = DRAWS,
 ) -> dict[tuple[int, int], dict[str, Array]]:
-    """The paper's way: for each (m, Q) the share of right labels in each draw, by method, with real coins."""
+    """The paper's way: for each (m, Q) the share of right labels in each draw, by method, with labels drawn."""
     cast = {
         "private": votes(dp_model(epsilon, DELTA), data, K, 1, rng),
         "plain": votes(plain_model(), data, K, 1, rng),
@@ -146,11 +184,6 @@ def test_rows(
     return rows
 
 
-def shown(rows: Sequence[Row]) -> str:
-    """A table without what is kept for the reading."""
-    return table([{key: value for key, value in row.items() if not key.startswith("_")} for row in rows])
-
-
 def allowance_rows(name: str, seed: int, folder: Path | None, splits: int = SPLITS) -> list[Row]:
     """The same methods at every epsilon of a teacher, all held-out queries, averaged over splits and trainings."""
     rows = []
@@ -175,7 +208,7 @@ def allowance_rows(name: str, seed: int, folder: Path | None, splits: int = SPLI
 
 
 def total_rows(epsilon: float) -> list[Row]:
-    """What Q labels of gamma_opt are said to cost together, and what labels of fixed teachers cost with its coins."""
+    """What Q labels of gamma_opt are said to cost together, and what labels of fixed teachers cost with its noise."""
     rows = []
     for m in ALLOWANCES:
         design = solve(MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA))
@@ -187,8 +220,8 @@ def total_rows(epsilon: float) -> list[Row]:
             for t in (1, 3, K):
                 # At t = 1 the teacher as it is: its own Delta, far below the delta of the row.
                 row[f"fixed, t = {t}"] = epsilon if t == 1 else optimal(epsilon, DELTA, t, paper.delta).epsilon
-            with_coins = compose(design, q, delta=paper.delta, voters="fixed").upper
-            rows.append(row | {"_with coins": with_coins})
+            with_noise = compose(design, q, delta=paper.delta, voters="fixed").upper
+            rows.append(row | {"_with noise": with_noise})
     return rows
 
 
@@ -507,20 +540,26 @@ def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.N
     def by_reach(reached: Sequence[int]) -> list[Row]:
         return [row for name in chosen for row in fresh_budget_rows(name, accuracy[name], reached)]
 
+    tables = {
+        "ensembles-paper": paper,
+        "ensembles-tests": tests,
+        "ensembles-equal": equal,
+        "ensembles-allowances": allowances,
+        "ensembles-totals": totals,
+        "ensembles-budgets": spent,
+        "ensembles-one": by_reach((1,)),
+        "ensembles-several": by_reach((3, K)),
+        "ensembles-answers": answer_rows(),
+        "ensembles-fresh": curve,
+        "ensembles-estimator": estimator,
+        "ensembles-sizes": sizes,
+    }
+    for marker, rows in tables.items():
+        print(f"\n{marker}\n\n{table(choose(rows))}")
+        if options.docs:
+            put(marker, on_the_page(marker, rows), PAGE)
     contents = {
-        "ensembles-paper": shown(paper),
-        "ensembles-tests": shown(tests),
-        "ensembles-equal": shown(equal),
-        "ensembles-allowances": shown(allowances),
-        "ensembles-totals": shown(totals),
-        "ensembles-budgets": shown(spent),
-        "ensembles-noise": shown(noise_rows()),
-        "ensembles-one": shown(by_reach((1,))),
-        "ensembles-several": shown(by_reach((3, K))),
-        "ensembles-answers": shown(answer_rows()),
-        "ensembles-fresh": shown(curve),
-        "ensembles-estimator": shown(estimator),
-        "ensembles-sizes": shown(sizes),
+        "ensembles-noise": table(noise_rows()),
         "ensembles-reading": bullets(findings(tests, equal, allowances, totals, accuracy, curve, sizes)),
         "ensembles-pairs": pairs(options.seed),
     }
@@ -535,6 +574,15 @@ def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.N
         save(picture, options.pictures / "private_ensembles.png")
     if options.docs:
         save(picture, DOCS / "paper_ensembles.svg")
+
+
+def on_the_page(marker: str, rows: Sequence[Row]) -> str:
+    """The rows and columns that a reader compares, and the link to all of them, which are written beside the page."""
+    link = whole(marker, rows)
+    if marker not in SHOWN:
+        return link
+    columns, values = SHOWN[marker]
+    return f"{table(choose(rows, columns, **values))}\n\n{link}"
 
 
 def pairs(seed: int) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pages import DOCS, bullets, put, save, table
+from pages import DOCS, bullets, choose, put, save, table, whole
 
 import darrm
 from darrm import priors
@@ -161,12 +161,13 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, metavar="DIRECTORY", help="also write the picture there, as PNG")
     options = parser.parse_args()
     lines = rows()
-    content = f"{table(lines)}\n\n{bullets(findings(lines))}"
-    print(content)
+    said = bullets(findings(lines))
+    print(table(lines), said, sep="\n\n")
     if options.pictures:
         save(draw_picture(lines), options.pictures / "sampled_objective.png")
     if options.docs:
-        put("objective", content)
+        few = table(choose(lines, draws=(100, 10_000, 1_000_000)))
+        put("objective", f"{few}\n\n{whole('objective', lines)}\n\n{said}")
         save(draw_picture(lines), DOCS / "paper_objective.svg")
 
 

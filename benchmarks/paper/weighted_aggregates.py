@@ -83,9 +83,9 @@ def random_bags(sizes: tuple[int, ...] = (200, 500, 1000, 2000, 4000)) -> list[d
             {
                 "k": k,
                 "delta, labels in the range": by_range.upper,
-                "residuals at most 1: delta": by_bound.upper,
-                "of it failure": by_bound.failure,
-                "floor / k": by_bound.floor.residual_sum / k,
+                "delta, residuals at most 1": by_bound.upper,
+                "part of it for failing bags": by_bound.failure,
+                "residual bound / k": by_bound.floor.residual_sum / k,
                 "leverage": by_bound.floor.leverage,
             }
         )

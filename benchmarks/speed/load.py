@@ -93,7 +93,7 @@ def coins() -> str:
     for _ in range(20):
         os.urandom(8 * n)
     words = 20 * n / (time.process_time() - start)
-    return f"{rate / 1e6:.0f} million coins/s of one core, of 64-bit words that come at {words / 1e6:.0f} million/s."
+    return f"{rate / 1e6:.0f} million bits/s of one core, of 64-bit words that come at {words / 1e6:.0f} million/s."
 
 
 def charges(design: darrm.Design, n: int, folder: Path) -> str:
@@ -154,12 +154,12 @@ def main() -> None:
     rows = []
 
     def row(what: str, how_many: int, happened: str) -> None:
-        rows.append({"what": what, "how many": f"{how_many:,}", "what happened": happened, "run again": AGAIN})
+        rows.append({"trial": what, "count": f"{how_many:,}", "outcome": happened, "command": AGAIN})
         print(f"{what}, {how_many:,}: {happened}", flush=True)
 
     with tempfile.TemporaryDirectory() as name:
         row(f"labels released, K = {K}", options.labels, releases(design, options.labels))
-        row("exact coins", 20 << 20, coins())
+        row("exact random bits", 20 << 20, coins())
         row("rows of one table", 100_000, lookups(Path(name)))
         few = options.charges // 50
         row("ledger charges, on disk", few, charges(counter, few, Path(name)))

@@ -7,7 +7,7 @@ Takes: a quarter of an hour, with --kills two minutes. --docs writes docs/howto/
 
 The grid is solved by two processes (CPU use and verification by a separate process with it), by one, and without the
 constraints of neighbours; a table of 100,000 rows is looked up in. With --kills a third of the grid is killed up to
-twenty times at random and gone on with. --quick takes every eighth K.
+twenty times at random and resumed. --quick takes every eighth K.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def kill_line(todo: Grid, folder: Path) -> str:
     interrupted, kills = killed(part, folder)
     same = content(interrupted) == content(solve_grid(part, jobs=2))
     return (
-        f"{kills} random kills of a run of {len(part.tasks)} designs on two processes, each gone on with: "
-        f"the same table: {same}."
+        f"{kills} random kills of a run of {len(part.tasks)} designs on two processes, resumed after each kill. "
+        f"The same table: {same}."
     )
 
 
@@ -183,7 +183,7 @@ def main() -> None:
             f"{len(todo.tasks)} designs, {len(two.failures)} failures, {path.stat().st_size / 1e6:.2f} MB of Parquet.",
             f"Two processes: {wall:.0f} s, {wall / len(two) * 1e3:.1f} ms a design, cores {use:.0%} busy. One: "
             f"{alone:.0f} s, {alone / wall:.2f} times as long. The same table: {content(one) == content(two)}.",
-            f"Without beginning with what bound the neighbour: {without:.0f} s for one process, "
+            f"Without the binding constraints of the neighbour as a start: {without:.0f} s for one process, "
             f"{without / alone:.2f} times as long.",
             f"Verified by another process in {checking:.0f} s: {verified.stdout.strip()}",
             f"{count} rows of K up to 21: open in {opened:.1f} s; a lookup, verified, takes {median * 1e3:.1f} ms "

@@ -597,11 +597,11 @@ def table(verdicts: Sequence[Verdict]) -> str:
             {
                 "mechanism": one.seen.mechanism,
                 "voters": one.seen.voters,
-                "asked": one.seen.labels,
-                "claim": f"{one.seen.epsilon:.4g}",
+                "labels": one.seen.labels,
+                "claimed epsilon": f"{one.seen.epsilon:.4g}",
                 "delta": f"{one.seen.delta:.3g}",
-                "runs": one.seen.runs,
-                "from below": f"{one.lower:.3f}",
+                "runs for each data set": one.seen.runs,
+                "epsilon, lower bound": f"{one.lower:.3f}",
                 "verdict": one.words,
             }
             for one in verdicts
@@ -617,8 +617,8 @@ def about(verdicts: Sequence[Verdict], seconds: float, trainings: int, seed: str
             f"Of {len(sound)} sound claims {sum(one.above for one in sound)} were refuted; of {len(broken)} false ones "
             f"{sum(one.above for one in broken)} were.",
             f"Every bound is at least {100 * (1 - (1 - CONFIDENCE) / len(verdicts)):.2f} % sure, and all of them "
-            f"together {100 * CONFIDENCE:.0f} %. Runs are on either side; seed {seed}, {trainings} trainings of each "
-            f"ensemble on either side.",
+            f"together {100 * CONFIDENCE:.0f} %. Seed {seed}; {trainings} trainings of each ensemble for each data "
+            "set.",
             f"{seconds / 60:.1f} minutes of processor time: {platform.machine()}, {os.cpu_count()} cores, Python "
             f"{platform.python_version()}.",
         ]
@@ -628,8 +628,10 @@ def about(verdicts: Sequence[Verdict], seconds: float, trainings: int, seed: str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", action="store_true", help="write the tables into docs")
-    parser.add_argument("--trainings", type=int, default=2000, help="of each ensemble, on either side; others follow")
-    parser.add_argument("--seed", default="0", help='a whole number, or "system" for the operating system')
+    parser.add_argument(
+        "--trainings", type=int, default=2000, help="of each ensemble, for each data set; others follow"
+    )
+    parser.add_argument("--seed", default="0", help='an integer, or "system" for the operating system')
     options = parser.parse_args()
     seeded = options.seed != "system"
     source = np.random.default_rng(int(options.seed) if seeded else None)

@@ -2,7 +2,7 @@
 
     python benchmarks/studies/class_decisions.py [--docs] [--quick]
 
-Takes: two minutes, --quick one minute. --docs writes docs/decisions.md.
+Takes: two minutes, --quick one minute. --docs writes docs/benchmarks.md.
 
 Three lines of the table go into docs/note.md too.
 
@@ -38,8 +38,8 @@ from darrm_solvers import Progress
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, bullets, put, table
 
-PAGE, NOTE = DOCS / "decisions.md", DOCS / "note.md"
-IN_NOTE = {(3, 11), (4, 11), (10, 7)}  # classes and voters, all reached
+PAGE, NOTE = DOCS / "benchmarks.md", DOCS / "note.md"
+IN_NOTE = {(3, 11), (4, 11), (10, 7)}  # classes and voters, all affected
 ACCURACY = 0.6
 LISTED = 20_000  # rows, up to which the list is tried
 
@@ -56,14 +56,14 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "All voters reached": [
+    "All voters affected": [
         *(Size(3, K, K, 0.5, 1.0 if K < 11 else 1.5) for K in (3, 5, 7, 11, 15, 25)),
         *(Size(4, K, K, 0.5, 1.5) for K in (4, 7, 9, 11)),
         *(Size(5, K, K, 0.5, 1.5) for K in (3, 5, 8)),
         Size(10, 7, 7, 0.5, 1.0),
     ],
-    "Fewer voters reached": [Size(3, 11, 1, 0.5, 0.3), Size(3, 25, 3, 0.5, 1.0), Size(10, 11, 3, 0.5, 1.0)],
-    "Voters that are not private, one reached": [
+    "Fewer affected voters": [Size(3, 11, 1, 0.5, 0.3), Size(3, 25, 3, 0.5, 1.0), Size(10, 11, 3, 0.5, 1.0)],
+    "Non-private voters, one affected": [
         Size(3, 11, 1, math.inf, 1.0),
         Size(3, 25, 1, math.inf, 1.0),
         Size(3, 100, 1, math.inf, 1.0),
@@ -131,18 +131,18 @@ def one(size: Size) -> dict[str, object]:
     row: dict[str, object] = {
         "classes": size.classes,
         "voters": size.voters,
-        "reached": size.reached,
+        "affected voters": size.reached,
         "epsilon": f"{size.epsilon:g}",
         "guarantee": f"{size.total:g}" + (f", {size.delta:g}" if size.delta else ""),
         "cases up to names": f"{sum(n_cases(size.voters, size.classes, 2, size.reached, alike=True)):,}",
         "rows used": last[-1].rows if last else 0,
         "rounds": last[-1].rounds if last else 0,
-        "a most voted class": f"{1 - design.expected_cost:.4f}",
+        "probability of a most voted class": f"{1 - design.expected_cost:.4f}",
         "gap": f"{design.gap:.0e}",
         "seconds": f"{seconds:.2g}",
-        "MB": f"{memory:.0f}",
+        "memory, MB": f"{memory:.0f}",
         "rows listed": f"{n_listed(size):,}" if n_listed(size) < 10**12 else f"{n_listed(size):.0e}",
-        "list": "",
+        "list, seconds": "",
         "ratio": "",
     }
     if n_listed(size) <= LISTED:
@@ -152,7 +152,7 @@ def one(size: Size) -> dict[str, object]:
         by_list = time.process_time() - start
         if abs(cost - design.expected_cost) > 1e-6:
             raise SystemExit(f"The list gives {cost}, darrm {design.expected_cost}: {size}.")
-        row["list"], row["ratio"] = f"{by_list:.2g}", f"{by_list / seconds:.{by_list < 10 * seconds:d}f}"
+        row["list, seconds"], row["ratio"] = f"{by_list:.2g}", f"{by_list / seconds:.{by_list < 10 * seconds:d}f}"
     return row
 
 
@@ -175,7 +175,7 @@ def short(rows: list[dict[str, object]]) -> str:
         "guarantee",
         "cases up to names",
         "rows used",
-        "a most voted class",
+        "probability of a most voted class",
         "gap",
         "seconds",
     )
@@ -184,7 +184,7 @@ def short(rows: list[dict[str, object]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="write the tables into docs/decisions.md and the note")
+    parser.add_argument("--docs", action="store_true", help="write the tables into docs/benchmarks.md and the note")
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     options = parser.parse_args()
     parts = {name: timed(sizes, options.quick) for name, sizes in SIZES.items()}

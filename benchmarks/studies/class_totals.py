@@ -78,7 +78,7 @@ def triangular(problem: darrm.DecisionProblem, objective: objectives.Objective, 
 
 
 def row(K: int, classes: int, accuracy: float, queries: int, total: float) -> Iterator[tuple[str, float]]:
-    """How often each mechanism is right."""
+    """The label accuracy of each mechanism."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(K, math.inf)], 1.0, 0.5, classes, max_affected=1, none=False)
     objective = objectives.truth([accuracy])
     budget, mu = Budget(queries, total, DELTA, "fresh"), gdp_mu(total, DELTA)

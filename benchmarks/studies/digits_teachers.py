@@ -1,4 +1,4 @@
-"""Ten classes of handwritten digits, teachers that are not private: what labels cost, and what they are worth.
+"""Ten classes of handwritten digits, non-private teachers: what labels cost, and what they are worth.
 
     python benchmarks/studies/digits_teachers.py [--docs] [--quick]
 
@@ -8,7 +8,7 @@ scikit-learn's digits, ten draws of which are the private records, the public qu
 regressions are trained on disjoint shards. All ways release the same number of labels within the same total
 (epsilon, 1e-5), and a logistic regression, the student, learns from them. Gaussian noise is charged by Renyi DP with
 its best conversion, as the noisy counts (Gaussian DP), and exactly; all others exactly. Noise
-is planned before anything is trained, for teachers right with 0.75. Where 25 teachers tell ten classes the plan is the
+is planned before anything is trained, for teachers right with 0.75. Where 25 teachers label ten classes the plan is the
 best of the others, and is left out.
 """
 
@@ -112,7 +112,7 @@ def students(chances: np.ndarray, data: tuple[np.ndarray, ...], rng: np.random.G
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Labels of ten classes by teachers that are not private.")
+    parser = argparse.ArgumentParser(description="Labels of ten classes by non-private teachers.")
     parser.add_argument("--docs", action="store_true", help="also write docs/benchmarks.md")
     parser.add_argument("--quick", action="store_true", help="one total, eleven teachers, 20 labels")
     asked = parser.parse_args()
@@ -132,8 +132,9 @@ def main() -> None:
                 ]
             )
             taught[name] = np.array([students(one, data, rng) for one, data in zip(each, drawn, strict=True)])
-            row = {"K": K, "labels": queries, "total": total, "way": name, "noise": said}
-            row |= {"labels right": float(right[name].mean()), "student": float(taught[name].mean())}
+            row = {"K": K, "labels": queries, "total epsilon": total}
+            row |= {"release, accounting": name, "noise parameter": said}
+            row |= {"label accuracy": float(right[name].mean()), "student accuracy": float(taught[name].mean())}
             rows.append(row)
             print(*row.values(), sep="\t", flush=True)
         rivals = [(GAUSSIAN, RENYI), (GAUSSIAN, GDP)]

@@ -39,7 +39,7 @@ ROWS = (
         "Few voters (K = 1, 2, 5, 6) at the ends of the ranges: m epsilon 50 to 711, epsilon from 1e-3 to 1e-300, "
         "Delta from 5e-324 to 0.999, delta at Delta, at the next float64, and from 0 to 1e-12, m = 1 and K, "
         "max_affected = 1 and K, priors with zeros and with single points",
-        "certified; a second program, from the definitions and in whole numbers that round against the claim, agrees "
+        "certified; a second program, from the definitions and in integers that round against the claim, agrees "
         "with bound, worst case and tight epsilon",
         "test_edges",
         ("test_at_the_edge_all_is_certified_and_the_independent_check_agrees",),
@@ -65,7 +65,7 @@ ROWS = (
     ),
     Row(
         "Noise functions of subnormal numbers",
-        "judged rightly; a broken guarantee is found",
+        "verified correctly; a broken guarantee is found",
         "test_edges",
         (
             "test_a_subnormal_gamma_is_verified",
@@ -79,7 +79,7 @@ ROWS = (
         ("test_what_cannot_be_is_refused_with_its_reason",),
     ),
     Row(
-        "Decisions with one voter, with groups of one, without privacy (epsilon infinite), with accuracies 0, 1/2 and "
+        "Decisions with one voter, with groups of one, non-private (epsilon infinite), with accuracies 0, 1/2 and "
         "1, priors with zeros, classes that cannot be; a profile and a release of one point",
         "the answer of a closed formula",
         "test_edges_of_decisions",
@@ -185,7 +185,7 @@ ROWS = (
     ),
     Row(
         "No home, no place for caches",
-        "works, and says no more than else",
+        "works, and prints no more than usual",
         "test_faults",
         ("test_no_home_and_nothing_but_the_folder_to_write_to",),
     ),
@@ -206,7 +206,7 @@ ROWS = (
     ),
     Row(
         "python -O and -OO, 15 refusals each",
-        "refused as else: no guarantee rests on an assert",
+        "refused as usual: no guarantee rests on an assert",
         "test_faults",
         ("test_refusals_do_not_rest_on_asserts",),
     ),
@@ -232,8 +232,8 @@ ROWS = (
         ),
     ),
     Row(
-        "Coins over all sequences of words of 1 to 8 bits",
-        "each bias exact, as a fraction; two coins exactly independent",
+        "Random bits over all sequences of words of 1 to 8 bits",
+        "each bias exact, as a fraction; two bits exactly independent",
         "randomness/test_randomness",
         ("test_the_law_of_two_coins_flipped_together_is_exact", "test_every_bias_of_eight_digits_is_exact"),
     ),
@@ -306,7 +306,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="also write docs/trust.md")
     options = parser.parse_args()
     found = outcomes(options.slow)
-    lines, failed = ["| what | how many | what happened | run again |", "| :-- | --: | :-- | :-- |"], 0
+    lines, failed = ["| trial | count | outcome | command |", "| :-- | --: | :-- | :-- |"], 0
     for row in ROWS:
         ended = sum((found.get((Path(row.file).name, test), Counter()) for test in row.tests), Counter[str]())
         failed += ended["failed"] + (not ended["passed"])

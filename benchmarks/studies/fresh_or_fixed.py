@@ -1,4 +1,4 @@
-"""The trap of composing over fixed voters, as a picture.
+"""Composing single labels of fixed voters is wrong: a picture and its figures.
 
     python benchmarks/studies/fresh_or_fixed.py [--docs]
 
@@ -6,9 +6,9 @@ Takes: half a minute. --docs writes docs/fresh_or_fixed.md.
 
 Left: three voters of epsilon = 2 and a release that is 2-DP on its own. What an adversary finds for Q labels of fixed
 voters (fixed_voters.py) beside Q m epsilon, which does not hold, and the composition of the voters, which
-does. Right: eleven fixed voters of epsilon = .1, one, three or all of which a record reaches; what one would
-charge per label, exactly composed (right for fresh voters only), and what any number of labels costs. Further figures
-of the page: the trap's voters with a little new noise, and a budget below what the voters cost.
+does. Right: eleven fixed voters of epsilon = .1, one, three or all of which a record affects; what one would
+charge per label, exactly composed (right for fresh voters only), and what any number of labels costs. Further figures:
+the voters of the left picture with a little fresh noise, and a budget below what the voters cost (in howto/fixed.md).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def trap() -> list[dict[str, float]]:
 
 
 def chances(flip: float) -> tuple[float, float]:
-    """Of two labels (1, 1) of the trap's voters, on both data sets, if each answer is flipped anew with ``flip``."""
+    """Probability of two labels (1, 1) on both data sets, if each answer is also flipped with probability ``flip``."""
     K, epsilon = TRAP["K"], TRAP["epsilon"]
     table = release(K, 2, darrm.solve(**TRAP).gamma)[-1]
     noise = np.array(
@@ -66,7 +66,7 @@ def chances(flip: float) -> tuple[float, float]:
 
 
 def flipped(flip: float) -> float:
-    """The loss of these labels."""
+    """Privacy loss of these labels."""
     on, off = chances(flip)
     return math.log(on / off)
 
@@ -77,7 +77,7 @@ def up(cost: float) -> str:
 
 
 def below(K: int = 11, gamma: float = 0.2) -> Total:
-    """Two labels of fixed voters of epsilon = 1 that one record can all reach, with constant noise."""
+    """Total of two labels of fixed voters of epsilon = 1, all of which one record affects, with constant noise."""
     problem = darrm.MajorityProblem(K, K, 1.0)
     design = darrm.Design(problem, np.full(K + 1, gamma), darrm.priors.common())
     return darrm.accounting.compose(design, 2, delta=0.0, voters="fixed")
@@ -105,7 +105,7 @@ def draw(rows: list[dict[str, float]], fresh: list[Total], voters: dict[int, flo
     left.set_title("K = 3, epsilon = 2, m = 1", fontsize=TEXT)
     curve(right, MANY, [total.upper for total in fresh], LOOKS[0], "fresh voters,\ncomposed exactly")
     for (t, total), line in zip(voters.items(), ("-", "--", ":"), strict=True):
-        name = f"fixed voters,\na record reaches {t}"
+        name = f"fixed voters,\na record affects {t}"
         curve(right, MANY, [total] * len(MANY), LOOKS[2], name, marker="", linestyle=line)
     right.set(xlabel="labels", xscale="log", yscale="log")
     right.set_title("K = 11, epsilon = 0.1, m = 3", fontsize=TEXT)
@@ -119,31 +119,35 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true")
     options = parser.parse_args()
     rows, (fresh, voters) = trap(), many()
-    second, coins, hundred = rows[1], below(), fresh[MANY.index(100)]
+    second, both, hundred = rows[1], below(), fresh[MANY.index(100)]
     one = darrm.MajorityProblem(11, 1, 2.0, max_affected=1)
     allowed = {e: found for e in (1.0, 1.8) if (found := labels_allowance(one, e, 0.0)) is not None}
     on, off = chances(0.0)
     lines = [
         f"Left: gamma(3) is {darrm.solve(**TRAP).gamma[3]:.8f}. The labels (1, 1) have probability {on:.4f} on one "
-        f"data set and {off:.4f} on the other. Two labels of fixed voters lose {second['found']:.4f}; 2 m epsilon is "
-        f"{second['per query']:g}; the voters themselves, {second['voters']:g}, bound any number of labels.",
-        "Left, each answer flipped anew with a small probability, so that voters draw new noise at every query: two "
-        f"labels lose {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
+        f"data set and {off:.4f} on the other. The loss of two labels of fixed voters is {second['found']:.4f}; 2 m "
+        f"epsilon is {second['per query']:g}; the composition of the voters, {second['voters']:g}, bounds any number "
+        "of labels.",
+        "Left, if each answer is also flipped with a small probability, so that voters draw fresh noise at every "
+        f"query: the loss of two labels is {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
         f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {hundred.upper:.3f}, "
         f"and at least {hundred.lower:.3f}. Any number of labels of fixed voters costs "
-        + ", ".join(f"{total:.3f} if a record reaches {t}" for t, total in voters.items())
+        + ", ".join(f"{total:.3f} if a record affects {t}" for t, total in voters.items())
         + ".",
-        "A budget below the price of the voters: K = 11, epsilon = 1, gamma = .2 everywhere, a record reaches all, a "
-        f"total delta of 0. Two labels cost {up(coins.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their "
-        f"coins alone, and {coins.bounds['the voters themselves']:g} by the voters alone.",
-        "Let voters of epsilon = 2 answer, and let a record reach one of them. Then the coins of all labels may cost "
+    ]
+    below_cost = [
+        "K = 11, epsilon = 1, gamma = .2 everywhere, a record affects all voters, a total delta of 0: two labels cost "
+        f"{up(both.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their output noise alone, and "
+        f"{both.bounds['the voters themselves']:g} by the voters alone.",
+        "Voters of epsilon = 2, one of which a record affects: the output noise of all labels may have epsilon "
         + " and ".join(f"{math.floor(1000 * allowed[e].epsilon) / 1000:.3f} at a total of {e:g}" for e in allowed)
         + ".",
     ]
-    print(*lines, sep="\n")
+    print(*lines, *below_cost, sep="\n")
     if options.docs:
         save(draw(rows, fresh, voters), DOCS / "fresh_or_fixed.svg")
         put("fresh-or-fixed", bullets(lines), DOCS / "fresh_or_fixed.md")
+        put("below-the-cost", bullets(below_cost), DOCS / "howto" / "fixed.md")
 
 
 if __name__ == "__main__":

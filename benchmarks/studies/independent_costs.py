@@ -4,7 +4,7 @@
 
 Takes: a minute. --docs writes docs/howto/verify.md.
 
-Each design is solved, and judged as the content of its file; seconds are of the processor.
+Each design is solved, and verified as the content of its file; seconds are of the processor.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DESIGNS: dict[str, Callable[[], Design]] = {
     "101 voters": lambda: darrm.solve(K=101, m=10, epsilon=0.1),
     "25 voters, Delta = 1e-5": lambda: darrm.solve(K=25, m=4, epsilon=0.1, Delta=1e-5),
     "groups of 5 and 10 voters": lambda: groups(Voters(5, 0.5), Voters(10, 0.2), epsilon=1.0),
-    "groups of 12 and 13, two reached": lambda: groups(Voters(12, 0.5), Voters(13, 0.2), epsilon=1.0, most=2),
+    "groups of 12 and 13, two affected": lambda: groups(Voters(12, 0.5), Voters(13, 0.2), epsilon=1.0, most=2),
     "11 voters, three classes": lambda: classes(11, 3),
     "9 voters, four classes": lambda: classes(9, 4),
 }

@@ -4,7 +4,7 @@
 
 Takes: some five minutes, --quick half a minute. --docs writes docs/composition.md.
 
-Teachers are not private, and one change of the data reaches one vote. delta is 1e-5 for all labels together. Seconds
+Teachers are non-private, and one vote is affected. delta is 1e-5 for all labels together. Seconds
 are processor time of one core.
 """
 
@@ -56,7 +56,7 @@ def gaussian(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, 
             "GDP": f"{epsilon_of_gdp(mu * math.sqrt(queries)):.3f}",
             "own profile": f"{own:.3f}" if own else "",
             "exact": f"{total.upper:.3f}",
-            "attained": f"{total.lower:.3f}",
+            "achieved": f"{total.lower:.3f}",
             "factor": f"{gdp_mu(total.upper, DELTA) / (mu * math.sqrt(queries)):.4f}",
             "seconds": f"{took:.2g}",
         }
@@ -76,7 +76,7 @@ def pure(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, Any]
                 "optimal composition": f"{total.bounds['optimal composition']:.3f}",
                 "own profile": f"{total.bounds['own profile, any accountant']:.3f}",
                 "exact": f"{total.upper:.3f}",
-                "attained": f"{total.lower:.3f}",
+                "achieved": f"{total.lower:.3f}",
             }
 
 

@@ -56,7 +56,7 @@ def ways() -> Iterator[dict[str, str]]:
 
     def row(way: str, of_two: float | None, of_noisy: float) -> dict[str, str]:
         return {
-            "way": way,
+            "accounting": way,
             "100 of A, 100 of B": NONE if of_two is None else shown(of_two),
             "100 of A, a Gaussian": shown(of_noisy),
         }
@@ -168,7 +168,7 @@ def libraries() -> list[dict[str, str]]:
             found.setdefault(way, {})[work.name] = NONE if value is None else shown(value)
             print(work.name, way, value, flush=True)
     return [
-        {"library": who, "way": way, **{work.name: found[who, way].get(work.name, NONE) for work in works}}
+        {"library": who, "accounting": way, **{work.name: found[who, way].get(work.name, NONE) for work in works}}
         for who, way in order
     ]
 
@@ -254,13 +254,13 @@ def domination(count: int) -> tuple[list[dict[str, str]], str]:
         rows.append(
             {
                 "designs": kind,
-                "how many": str(len(of)),
+                "number": str(len(of)),
                 "single labels, % above": percents(lambda one: one.single, of),
                 "blocks, % above": percents(lambda one: one.block, of),
             }
         )
     said = (
-        f"{count} designs, seed {SEED}, {EPSILONS} epsilons each. Distributions below what some votes attain: "
+        f"{count} designs, seed {SEED}, {EPSILONS} epsilons each. Distributions below what some votes achieve: "
         f"{sum(one.attained < 0 for one in trials)}. Least distance to the certificate's upper bound, relative to it: "
         f"{min(one.certified for one in trials):.1e}. Totals below the lower bound of exact composition: "
         f"{sum(one.below for one in trials)}."

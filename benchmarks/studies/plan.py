@@ -2,7 +2,7 @@
 
     python benchmarks/studies/plan.py [--docs] [--quick]
 
-Takes: some minutes, --quick half a minute. --docs writes docs/decisions.md.
+Takes: some minutes, --quick half a minute. --docs writes docs/benchmarks.md.
 
 The wide search tries many families of profiles, each raised until the exact total is spent, where the planner
 tries a few. The simulation draws votes and releases labels from the planned design. Seconds are processor time of one
@@ -37,7 +37,7 @@ from darrm.show.wording import at_least
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, bullets, put, save, table
 
-PAGE = DOCS / "decisions.md"
+PAGE = DOCS / "benchmarks.md"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, math.inf)
 QUESTION: dict[str, Any] = {"K": 25, "base_accuracy": 0.85, "queries": 200, "voters": "fresh"}
 QUESTION |= {"total_epsilon": 6.0, "total_delta": 1e-6, "compare": False}
@@ -50,16 +50,16 @@ Profile = Callable[[float], tuple[float, float, list[tuple[float, float]]]]
 
 
 def over_epsilon() -> Iterator[dict[str, Any]]:
-    """Wrong labels and both totals over the epsilon of the votes."""
+    """Label error rates, and the epsilons of all labels and of all votes, over the epsilon of a vote."""
     for epsilon in EPSILONS:
         one, two = (darrm.plan(**QUESTION, epsilon=epsilon, max_affected=t) for t in (1, 2))
         yield {
             "epsilon of a vote": epsilon,
-            "wrong, reaches 1": round(one.wrong, 4),
-            "wrong, reaches 2": round(two.wrong, 4),
-            "all labels cost": f"{max(one.spent, two.spent):.2f}",
-            "all votes cost, 1": at_least(one.aggregator, 4),
-            "all votes cost, 2": at_least(two.aggregator, 4),
+            "label error rate, 1 affected": round(one.wrong, 4),
+            "label error rate, 2 affected": round(two.wrong, 4),
+            "epsilon of all labels": f"{max(one.spent, two.spent):.2f}",
+            "epsilon of all votes, 1 affected": at_least(one.aggregator, 4),
+            "epsilon of all votes, 2 affected": at_least(two.aggregator, 4),
         }
 
 
@@ -74,9 +74,9 @@ def seconds() -> Iterator[dict[str, Any]]:
         yield {
             "voters": K,
             "labels": queries,
-            "reached": reached,
+            "affected voters": reached,
             "seconds": f"{took:.2g}",
-            "wrong": f"{plan.wrong:.4f}",
+            "label error rate": f"{plan.wrong:.4f}",
         }
 
 
@@ -133,12 +133,12 @@ def small(count: int) -> Iterator[tuple[dict[str, Any], Setting, Budget]]:
 
 
 def beside(count: int) -> list[float]:
-    """How much more often the planner's labels are wrong than the wide search's, relatively."""
+    """By how much the planner's label error rate exceeds the wide search's, relatively."""
     return [darrm.plan(**asked).wrong / wide_search(setting, budget) - 1 for asked, setting, budget in small(count)]
 
 
 def simulated(plan: Plan, K: int, accuracy: float, draws: int, seed: int) -> tuple[float, float]:
-    """The share of wrong labels among real releases of drawn votes, and its standard deviation."""
+    """The label error rate of real releases of drawn votes, and its standard deviation."""
     random = np.random.default_rng(seed)
     truth = random.integers(0, 2, draws)
     votes = np.where(random.random((draws, K)) < accuracy, truth[:, None], 1 - truth[:, None])
@@ -156,13 +156,13 @@ def draw(rows: Sequence[dict[str, Any]]) -> Any:
     finite = [row for row in rows if math.isfinite(row["epsilon of a vote"])]
     at = [row["epsilon of a vote"] for row in finite]
     for reached, who, line in ((1, "1 voter", "-"), (2, "2 voters", "--")):
-        curve(left, at, [row[f"wrong, reaches {reached}"] for row in finite], LOOKS[0], f"a record\nreaches\n{who}",
+        curve(left, at, [row[f"label error rate, {reached} affected"] for row in finite], LOOKS[0], f"{who}\naffected",
               linestyle=line)  # fmt: skip
-        votes = [float(row[f"all votes cost, {reached}"]) for row in finite]
-        curve(right, at, votes, LOOKS[1], f"who sees the\nvotes ({who})", linestyle=line)
-    curve(right, at, [float(row["all labels cost"]) for row in finite], LOOKS[2], "who sees\nthe labels")
-    left.set(xscale="log", xlabel="epsilon of one vote, nats", ylabel="share of wrong labels", ylim=(0, 0.5))
-    right.set(xscale="log", yscale="log", xlabel="epsilon of one vote, nats", ylabel="epsilon of all 200 labels, nats")
+        votes = [float(row[f"epsilon of all votes, {reached} affected"]) for row in finite]
+        curve(right, at, votes, LOOKS[1], f"all votes\n({who} affected)", linestyle=line)
+    curve(right, at, [float(row["epsilon of all labels"]) for row in finite], LOOKS[2], "all labels")
+    left.set(xscale="log", xlabel="epsilon of one vote, nats", ylabel="label error rate", ylim=(0, 0.5))
+    right.set(xscale="log", yscale="log", xlabel="epsilon of one vote, nats", ylabel="epsilon of all 200 queries, nats")
     tidy(left, right)
     for ax in (left, right):
         ax.set_xticks([0.1, 0.5, 1, 5], ["0.1", "0.5", "1", "5"])
@@ -182,10 +182,10 @@ def main() -> None:
     accuracy = objectives.randomized_response_accuracy(0.85, 1.0)
     share, deviation = simulated(plan, 25, accuracy, 200_000, 1)
     lines = [
-        f"Beside a search of many more families on {len(more)} small problems, labels are wrong more often by "
-        f"{100 * max(more):.2f} % at most, relatively ({100 * float(np.mean(more)):.2f} % at the mean).",
-        f"Of 200,000 labels released from drawn votes of epsilon 1, {share:.4f} are wrong; the plan says "
-        f"{plan.wrong:.4f} (standard deviation {deviation:.4f}).",
+        f"On {len(more)} small problems, beside a search of many more families, the label error rate of the plan is "
+        f"higher by {100 * max(more):.2f} % at most, relatively (mean {100 * float(np.mean(more)):.2f} %).",
+        f"Of 200,000 labels released from drawn votes of epsilon 1, a share of {share:.4f} differs from the truth; the "
+        f"plan states a label error rate of {plan.wrong:.4f} (standard deviation {deviation:.4f}).",
     ]
     print(bullets(lines))
     timed = [] if options.quick else list(seconds())

@@ -41,7 +41,7 @@ def ready() -> Grid:
 
 
 def checked_independently(table: Table) -> str:
-    """How many designs the independent check judges, and what it does not agree with."""
+    """How many designs the independent check verifies, and the claims that it refuses."""
     judged, wrong = 0, []
     for row in table.rows:
         if row["failure"]:
@@ -60,9 +60,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("gamma-tables.parquet"))
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--part", type=int, default=1, help="every so-manieth design only")
+    parser.add_argument("--part", type=int, default=1, help="solve every PART-th design only")
     parser.add_argument("--docs", action="store_true", help="also put its size into docs/")
-    parser.add_argument("--independent", action="store_true", help="also judge each design, up to some size, anew")
+    parser.add_argument("--independent", action="store_true", help="verify independently too, up to some size")
     options = parser.parse_args()
     todo = Grid(ready().tasks[:: options.part])
     print(f"{len(todo.tasks)} designs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -13,6 +14,7 @@ from darrm.design.design import Design
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import exactly
+from darrm.storage.frames import frame, write
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class Entry:
 
 
 OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected_cost", "aggregator")
-_OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error")
+_OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,13 +160,30 @@ class Comparison:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each mechanism, without tables."""
-        import pandas
-
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns of `to_frame` by their names, ``name`` first, for `darrm.storage.frames.write`."""
         names = _OF_ONE_RELEASE if math.isnan(self.total_epsilon) else OF_ONE_TOTAL
-        rows = [{"name": entry.name, **{name: getattr(entry, name) for name in names}} for entry in self.entries]
-        return pandas.DataFrame(rows).set_index("name")
+        return {name: [getattr(entry, name) for entry in self.entries] for name in ("name", *names)}
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write `columns` to a file, in the format of its ending: .csv, .json, .parquet, or .tex for LaTeX.
+
+        Raises
+        ------
+        InputError, MissingExtraError, OutputError
+            If the ending is another, pyarrow is missing for Parquet, or the file cannot be written.
+        """
+        write(path, self.columns())
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each mechanism, without tables.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        return frame(self.columns()).set_index("name")
 
     def _repr_html_(self) -> str:
         return str(view(self))

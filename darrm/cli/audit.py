@@ -45,7 +45,7 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 @common.number("--n", "How many labels to draw for beta:A,B.")
 @common.number("--seed", "Draw bags (and beta) again as before [anew].")
 @common.number("--jobs", "Threads; -1 for all processors.", default=1, show_default=True)
-@click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json or .parquet (needs pyarrow).")
+@click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json, .tex or .parquet (needs pyarrow).")
 @common.plot_option("advantages")
 @common.json_option
 def command(

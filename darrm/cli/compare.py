@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.cli import common, totals
+from darrm.cli import common, outputs, totals
 from darrm.cli.problem import cost_option, goal_option, none_option, take_asked
 from darrm.errors import InputError
 from darrm.problem.limits import rests_not_on
@@ -42,6 +42,11 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 @common.number("--total-delta", "For all of them together.")
 @common.voters_option
 @common.number("--draws", "Sample the error too: mean and 95 % interval.")
+@click.option(
+    "--out",
+    type=outputs.TABLE,
+    help="Write a row for each mechanism here: .csv, .json, .tex or .parquet (needs pyarrow).",
+)
 @common.plot_option("noise functions and errors")
 @common.json_option
 def command(
@@ -51,6 +56,7 @@ def command(
     total_delta: float | None,
     voters: str | None,
     draws: int | None,
+    out: Path | None,
     plot: Path | None,
     as_json: bool,
     **values: Any,
@@ -68,7 +74,7 @@ def command(
     if queries is not None and values["total_epsilon"] is not None:
         values.pop("release_epsilon")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
-        _at_one_total(given, queries, total_delta, voters, plot, as_json)
+        _at_one_total(given, queries, total_delta, voters, out, plot, as_json)
         return
     total_epsilon, base = values.pop("total_epsilon"), values.pop("base_accuracy")
     if total_epsilon is not None:
@@ -90,8 +96,9 @@ def command(
     rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
     entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
     problem = asked["problem"]
+    _keep(out, entries)
     common.draw(plot, lambda: plot_comparison(problem, entries))
-    common.wrote(plot)
+    common.wrote(out, plot)
     if as_json:
         common.print_json({"problem": asdict(problem), "mechanisms": [_values(entry, queries) for entry in entries]})
         return
@@ -209,6 +216,7 @@ def _at_one_total(
     queries: int,
     total_delta: float | None,
     voters: str | None,
+    out: Path | None,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -230,6 +238,7 @@ def _at_one_total(
     comparison = answer.comparison
     if comparison is None:
         raise InputError("The comparison was stopped before it was complete. Run it again.")
+    _keep(out, comparison)
     if plot is not None:
         from darrm.show.plots_plan import plot_comparison_at_one_total
 
@@ -239,4 +248,11 @@ def _at_one_total(
     else:
         totals.show_comparison(comparison)
         totals.show_assumptions(answer)
-    common.wrote(plot)
+    common.wrote(out, plot)
+
+
+def _keep(out: Path | None, comparison: Comparison) -> None:
+    if out is not None:
+        from darrm.storage.frames import write
+
+        write(out, comparison.columns())

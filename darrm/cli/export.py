@@ -10,23 +10,31 @@ from darrm.cli import common, outputs
 from darrm.errors import InputError
 
 
-@click.command("export", short_help="Write a design as a table for analysis.")
+@click.command("export", short_help="Write a design, or a table of them, for analysis.")
 @common.file_argument
-@click.option("--out", type=outputs.TABLE, required=True, help="The table: .csv, .parquet (needs pyarrow) or .json.")
+@click.option(
+    "--out", type=outputs.TABLE, required=True, help="The table: .csv, .json, .tex or .parquet (needs pyarrow)."
+)
 @common.json_option
 def command(file: Path, out: Path, as_json: bool) -> None:
     """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
 
     Its columns are the counts of votes for 1, or for each of several classes, gamma of a majority, and the probability
     of each answer. Nothing can be released from a table: keep the design file.
+
+    FILE may be a table of darrm table too: then a row for each problem, with columns gamma_0 to gamma_K of the largest
+    K, empty where K is smaller. darrm verify judges such a table; export does not.
     """
     from darrm.design.design import load
     from darrm.storage.atomic import resolved
     from darrm.storage.frames import write
+    from darrm.storage.kinds import kind_of
+    from darrm.tables import read
 
     if resolved(out) == resolved(file):
         raise InputError(f"The table would replace the design file {file}. Pass another --out.")
-    columns = load(file).columns()
+    of_designs = file.suffix.lower() == ".jsonl" or kind_of(file) == "table"
+    columns = read(file).columns() if of_designs else load(file).columns()
     write(out, columns)
     if as_json:
         rows = len(next(iter(columns.values())))

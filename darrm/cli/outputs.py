@@ -10,7 +10,7 @@ import click
 
 from darrm.errors import InputError
 from darrm.storage.atomic import check_place
-from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
+from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -68,7 +68,7 @@ DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a ta
 
 def is_design_file(out: Path) -> bool:
     """Whether a design goes to a file of its own there, and not to a table for analysis."""
-    return ending_of(out) not in ("csv", "parquet")
+    return ending_of(out) not in TABLES
 
 
 def keep(out: Path | None, design: Design) -> None:

@@ -14,13 +14,14 @@ from darrm.cli.problem import decision_options, goal_option, take_asked
 from darrm.cli.shown import show, worst_case
 from darrm.cli.suggestions import options_given, suggest, suggest_budget, suggest_release
 from darrm.errors import InputError
+from darrm.storage.frames import FORMATS
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
     from darrm_solvers import Progress
 
 
-_OUT = outputs.Out("", "json", "csv", "parquet")
+_OUT = outputs.Out("", *FORMATS)
 _SETTINGS = ("shape", "engine", "absent", "time_limit", "on_time_limit")
 _OF_PRIORS = ("prior", "objective", "randomized_response")
 _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
@@ -62,7 +63,7 @@ _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_af
 @click.option(
     "--out",
     type=_OUT,
-    help="Write the design file (JSON) here; ending in .csv or .parquet, a table for analysis.",
+    help="Write the design file (JSON) here; ending in .csv, .parquet or .tex, a table for analysis.",
 )
 @common.plot_option("gamma, or the chances of a decision by one to three groups,")
 @common.json_option

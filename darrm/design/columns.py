@@ -56,11 +56,11 @@ class ForAnalysis(ABC):
         Raises
         ------
         InputError
-            If the name ends in .json or .parquet.
+            If the name ends in .json, .parquet or .tex.
         OutputError
             If the path cannot be written.
         """
-        if frames.ending_of(path) in ("json", "parquet"):
+        if frames.ending_of(path) in {*frames.FORMATS} - {"csv"}:
             raise InputError(
                 f"to_csv writes CSV. Got {str(path)!r}. Pass a name that ends in .csv, or use darrm export."
             )
@@ -139,7 +139,7 @@ def _of_several(
 
 def check_design_file(path: str | os.PathLike[str]) -> None:
     """`InputError` for a file name of a table: a design saved under it could be taken for a table."""
-    if frames.ending_of(path) in ("csv", "parquet"):
+    if frames.ending_of(path) in frames.TABLES:
         raise InputError(
             f"A design file is JSON. Got {str(path)!r}. Pass a name that ends in .json; to_csv and darrm export write "
             "tables for analysis, from which nothing can be released."

@@ -359,8 +359,8 @@ class Design(ForAnalysis):
         Raises
         ------
         InputError
-            If the name ends in .csv or .parquet: a design file is JSON. If `darrm.load` does not read problems of this
-            type. If the file would be too large to be read again, as from about half a million voters on.
+            If the name ends in .csv, .parquet or .tex: a design file is JSON. If `darrm.load` does not read problems of
+            this type. If the file would be too large to be read again, as from about half a million voters on.
         OutputError
             If the path cannot be written.
         """

@@ -26,7 +26,7 @@ ENDINGS = (".mps", ".lp")
 _SMALLEST = 1e-12  # HiGHS drops smaller coefficients, by default those below 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GammaProgram:
     """``minimise constant + c @ x  subject to  A @ x <= b, 0 <= x <= 1``; see `linear_program`.
 
@@ -61,6 +61,10 @@ class GammaProgram:
     multisets: NDArray[np.int16]
     corners: tuple[str, ...]
     variables: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        rows, columns = self.A.shape
+        return f"<linear program of K = {self.problem.K} voters: {rows} constraints, {columns} variables>"
 
     def gamma(self, x: Any) -> Array:
         """The noise function of a point: symmetric, and 0 at a tie. It is not certified: pass it to `darrm.repair`."""

@@ -1,4 +1,4 @@
-"""Files of an audit: probabilities to read, rows to write as CSV, JSON or Parquet."""
+"""Files of an audit: probabilities to read, rows to write as CSV, JSON, Parquet or LaTeX."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow
 from darrm.numerics.arrays import Array
 from darrm.storage.atomic import replacing
-from darrm.storage.frames import pyarrow, table_format
+from darrm.storage.frames import pyarrow, table_format, write
 from darrm.storage.sealed_json import finite
 from darrm.storage.text import opened
 
@@ -95,8 +95,8 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
     Parameters
     ----------
     path : path
-        The ending says the format: csv (infinity is ``inf``, what was not measured is empty), parquet (null), or json
-        (a list of objects, infinity as null too).
+        The ending says the format: csv (infinity is ``inf``, what was not measured is empty), parquet (null), json
+        (a list of objects, infinity as null too), or tex (as `darrm.storage.frames.write`).
     rows : sequence of AuditRow
 
     Raises
@@ -116,6 +116,9 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
     kind = table_format(path)
     columns = [field.name for field in fields(AuditRow)]
     records = [row.record() for row in rows]
+    if kind == "tex":
+        write(path, {name: [record[name] for record in records] for name in columns})
+        return
     with replacing(path) as file:
         if kind == "csv":
             text = io.StringIO(newline="")

@@ -7,8 +7,8 @@ import io
 import math
 import os
 import re
+import textwrap
 import threading
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +27,7 @@ _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threa
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
 NARROW = (4.6, 3.6)  # inches, where a phone may show it: the narrower, the larger its letters there
 WIDTH = 7.2  # inches, of a page of the documentation: a wider picture is shrunk there, and its text with it
+_TITLE = 60  # characters, of a line of a title: more would be cut off in the narrowest picture
 TEXT = 9  # points, of the smallest text but numbers inside cells
 GRID = 0.25  # opacity
 REST = "#8a939c"  # what is shown for comparison
@@ -39,6 +40,14 @@ LOOKS = (
     ("#E69F00", "v", "-"),
     ("#56B4E9", "P", "--"),
     ("#000000", "x", ":"),
+)
+# Marks and lines for further names: none looks like another without its colour.
+_LINES = ("-", "--", "-.", ":")
+_MARKS = (tuple(marker for _, marker, _ in LOOKS), ("*", "<", "X", "d", ">", "p", "h"))
+_SHAPES = tuple(
+    (marker, _LINES[(_LINES.index(LOOKS[i][2]) + turn) % len(_LINES)])
+    for turn in range(len(_LINES))
+    for i, marker in enumerate(_MARKS[turn % 2])
 )
 # The place in LOOKS of a mechanism, by how its name begins: it has one colour in all pictures.
 MECHANISMS = {
@@ -65,19 +74,24 @@ MECHANISMS = {
 def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
     """(colour, marker, line style) by name: a mechanism has its own colour, others those that are left.
 
-    Names with one colour, such as two of one mechanism, have another mark and line.
+    Up to 28 names differ in mark or line, whatever their colours.
     """
-    n, names = len(LOOKS), list(names)
+    names = list(names)
     known = {name: _mechanism(name) for name in names}
-    left = [i for i in range(n) if i not in known.values()] or list(range(n))
-    used: Counter[int] = Counter()
-    styles, others = {}, 0
+    own = [LOOKS[i][1:] for i in known.values() if i is not None]
+    left = [i for i in range(len(LOOKS)) if i not in known.values()] or list(range(len(LOOKS)))
+    taken: set[tuple[str, str]] = set()
+    styles: dict[str, tuple[str, str, str]] = {}
+    others = 0
     for name in names:
         colour = known[name]
         if colour is None:
             colour, others = left[others % len(left)], others + 1
-        styles[name] = (LOOKS[colour][0], *LOOKS[(colour + used[colour]) % n][1:])
-        used[colour] += 1
+        further = [*_SHAPES[colour + 1 :], *_SHAPES[: colour + 1]]
+        shapes = [LOOKS[colour][1:], *(shape for shape in further if shape not in own)]
+        shape = next((shape for shape in shapes if shape not in taken), further[len(styles) % len(further)])
+        styles[name] = (LOOKS[colour][0], *shape)
+        taken.add(shape)
     return styles
 
 
@@ -98,9 +112,16 @@ def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] 
     return Figure(figsize=size, layout=layout)
 
 
-def limits_of(problem: DecisionProblem) -> str:
-    """What a decision is held to, for the title of a picture."""
-    return f"epsilon = {problem.release_epsilon:g}, delta = {problem.delta:g}, max_affected = {problem.max_affected}"
+def limits_of(problem: DecisionProblem, objective: object = None) -> str:
+    """Who decides, what that is held to, and the objective, for the title of a picture."""
+    groups = len(problem.groups)
+    said = (
+        f"K = {problem.K}{f' in {groups} groups' * (groups > 1)}, epsilon = {problem.release_epsilon:g}, "
+        f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}"
+    )
+    parts = [said] if objective is None else [said, f"objective: {objective}"]
+    lines = (line for part in parts for line in textwrap.wrap(part.replace(" = ", "\xa0=\xa0"), _TITLE))
+    return "\n".join(lines).replace("\xa0", " ")
 
 
 def tables_of(design: Design) -> tuple[Design, ...]:

@@ -6,6 +6,7 @@ Whatever is text goes through `text`.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from importlib.resources import files
@@ -15,7 +16,8 @@ from typing import Any
 from darrm.numerics.exact import decimals
 from darrm.show.figures import data_address
 
-DIGITS = 12  # of a number that a reader may compute again
+DIGITS = 12  # of a number that a program may compute again
+SHORT = 7  # of a number in a cell, for readers
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONG = 30  # rows; a longer table scrolls, and may be cut between pages
 _VOID = {"img", "input"}  # elements without an end
@@ -60,9 +62,17 @@ def template(package: str, path: str, values: Mapping[str, object]) -> Markup:
     return Markup(source.substitute({name: text(value) for name, value in values.items()}))
 
 
+def number(value: float | Decimal, said: str | None = None) -> Markup:
+    """A number to `SHORT` digits, or as ``said``; where that is not all of it, the rest is there for programs."""
+    short, exact = said or shown(value, SHORT), repr(float(value)) if isinstance(value, float) else shown(value)
+    same = Decimal(short) == Decimal(exact) if math.isfinite(value) and said is None else short == exact
+    return text(short) if same else element("data", short, value=exact)
+
+
 def row(cells: Sequence[object], kinds: Sequence[str | None] = (), **attributes: object) -> Markup:
-    """A row of a table, named by its first cell; ``kinds`` are the classes of the cells."""
-    name, *others = zip(cells, kinds or [None] * len(cells), strict=True)
+    """A row of a table, named by its first cell; ``kinds`` are the classes of the cells, numbers are as of `number`."""
+    printed = (number(cell) if isinstance(cell, float | Decimal) else cell for cell in cells)
+    name, *others = zip(printed, kinds or [None] * len(cells), strict=True)
     head = element("th", name[0], class_=name[1], scope="row")
     return element("tr", join([head, *(element("td", cell, class_=kind) for cell, kind in others)]), **attributes)
 

@@ -10,18 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import refusal
 from darrm.problem.decision import DecisionProblem, allowance
 from darrm.problem.majority import MajorityProblem
 from darrm.show.figures import (
     LOOKS,
+    REST,
+    SIZE,
     TEXT,
     WIDTH,
     axes_of,
     curve,
     legend_below,
+    legend_of_all,
     limits_of,
     looks,
     name_lines,
@@ -39,6 +42,11 @@ if TYPE_CHECKING:
 
 
 _TITLE = 66  # characters
+_DENSE = 41  # voters from which on lines have some marks only
+_MARKS = 20  # of such a line, about
+_ROW = 0.19  # inches, of a legend
+_LONG_NAME = 30  # characters, of which three columns have no room
+_BAR = 0.27  # inches, of a bar whose name may have two lines
 
 
 def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
@@ -69,7 +77,8 @@ def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
     'number of votes for 1, l'
     """
     if design.encoding.name == "gamma":
-        return plot_gamma(design.problem, {"gamma_opt": design.gamma}, ax)
+        name = "gamma_opt" if math.isfinite(design.gap) else "gamma"  # a given one was not optimised
+        return plot_gamma(design.problem, {name: design.gamma}, ax)
     if ax is not None:
         raise refusal("ax", "left out for a decision, which has a figure of its own", ax)
     from darrm.show.plots_decision import plot_decision
@@ -78,13 +87,13 @@ def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
     return figure
 
 
-def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]], ax: Axes | None = None) -> Axes:
+def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, ArrayLike], ax: Axes | None = None) -> Axes:
     """Draw noise functions over the number of ones.
 
     Parameters
     ----------
     problem : MajorityProblem
-    gammas : mapping of str to ndarray, shape (K + 1,)
+    gammas : mapping of str to array_like, shape (K + 1,)
         Noise functions by name.
     ax : matplotlib axes, optional
         Made if not given.
@@ -97,22 +106,41 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     ------
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
+    >>> gammas = {"gamma_opt": darrm.solve(problem).gamma, "none": [1.0] * 6}
+    >>> darrm.show.plots.plot_gamma(problem, gammas).get_ylim()[0] < 0
+    True
     """
+    own, several = ax is None, len(gammas) > 1
+    if own and several:  # a legend of many names takes no room from what it names
+        ax = new_figure((SIZE[0], SIZE[1] + _ROW * (math.ceil(len(gammas) / 2) - 1))).add_subplot()
     ax = axes_of(ax)
     styles = looks(gammas)
-    for name, gamma in gammas.items():
-        _draw_gamma(ax, gamma, styles[name], name)
+    for at, (name, gamma) in enumerate(gammas.items()):
+        _draw_gamma(ax, np.asarray(gamma, dtype=np.float64), styles[name], name, at if several else None)
     _gamma_axes(ax, problem)
-    if len(gammas) > 1:
+    if own and several:
+        legend_of_all(ax, 2)
+    elif several:
         legend_below(ax)
     return ax
 
 
-def _draw_gamma(ax: Axes, gamma: NDArray[np.float64], look: tuple[str, str, str], name: str, size: float = 4) -> None:
-    """A noise function over the number of ones; at a tie it has no value."""
+def _draw_gamma(
+    ax: Axes, gamma: NDArray[np.float64], look: tuple[str, str, str], name: str, at: int | None = None
+) -> None:
+    """A noise function over the number of ones; at a tie it has no value.
+
+    ``at`` is its place among several, whose marks are to be told apart.
+    """
     l = np.arange(gamma.size)
     voted = 2 * l != gamma.size - 1
-    curve(ax, l[voted], gamma[voted], look, name, markersize=size)
+    every = gamma.size // _MARKS if gamma.size > _DENSE and at is not None else 1
+    curve(ax, l[voted], gamma[voted], look, name, markevery=((at or 0) % every, every))
 
 
 def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
@@ -126,7 +154,7 @@ def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
 
 def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
     if isinstance(problem, DecisionProblem):
-        ax.set_title(f"{limits_of(problem)}; K = {problem.K} in {len(problem.groups)} groups", fontsize=TEXT)
+        ax.set_title(limits_of(problem), fontsize=TEXT)
         return
     [votes] = problem.groups
     voters = f"K = {problem.K}, m = {allowance(problem):g}, epsilon = {votes.epsilon:g}, Delta = {votes.delta:g},"
@@ -233,8 +261,8 @@ def plot_comparison(
     ----------
     problem : MajorityProblem
     entries : sequence of darrm.baselines.entries.Entry
-        Of `darrm.compare`, of a majority. Noise that was looked for has a bar alone. What is not verified has a hollow
-        one.
+        Of `darrm.compare`, of a majority. Noise that was looked for has a grey bar alone. What is not verified has a
+        hollow one.
     axes : two matplotlib axes, optional
 
     Returns
@@ -245,20 +273,32 @@ def plot_comparison(
     ------
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
+    >>> left, right = darrm.show.plots.plot_comparison(problem, darrm.compare(problem))
+    >>> right.get_xlabel()
+    'error, total variation'
     """
     own = axes is None
+    # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
+    drawn = [entry.name for entry in entries if entry.within and not entry.setting]
+    columns = 2 if any(len(name) > _LONG_NAME for name in drawn) else 3
     if axes is None:
-        axes = new_figure((WIDTH, 3.6)).subplots(1, 2, width_ratios=[5, 4])
+        high = max(3.0, _BAR * len(entries) + 0.8) + _ROW * math.ceil(len(drawn) / columns)
+        axes = new_figure((WIDTH, high)).subplots(1, 2, width_ratios=[5, 4])
     left, right = axes
-    styles = looks(entry.name for entry in entries)
+    styles = looks(drawn)
     for at, entry in enumerate(entries):
-        look, holds = styles[entry.name], entry.within
-        right.barh(at, entry.error, color=look[0] if holds else "none", edgecolor=look[0])
-        # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
-        if holds and not entry.setting:
-            _draw_gamma(left, entry.gamma, look, entry.name, 4 if problem.K <= 41 else 0)
+        look = styles.get(entry.name)
+        colour = REST if look is None else look[0]
+        right.barh(at, entry.error, color=colour if entry.within else "none", edgecolor=colour)
+        if look is not None:
+            _draw_gamma(left, entry.gamma, look, entry.name, drawn.index(entry.name))
             # The mark of its line at the end of its bar, for those who do not see colours.
-            right.plot(entry.error, at, look[1], color=look[0], markeredgecolor="white", markersize=6, clip_on=False)
+            right.plot(entry.error, at, look[1], color=colour, markeredgecolor="white", markersize=6, clip_on=False)
         if entry.interval is not None:
             mean, low, high = entry.interval
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
@@ -273,4 +313,6 @@ def plot_comparison(
         figure: Any = left.figure
         figure.suptitle(left.get_title().replace("\n", " "), fontsize=TEXT)
         left.set_title("")
+        if len(drawn) > 1:
+            legend_of_all(left, columns)
     return [left, right]

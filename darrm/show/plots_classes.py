@@ -24,7 +24,7 @@ _LONG_NAME = 12  # characters
 def plot_classes(design: Design, *, title: bool = True) -> Any:
     """`darrm.show.plots_decision.plot_decision` of several answers, of one group."""
     problem = design.problem
-    name = f"{limits_of(problem)}; {design.objective}" if title else ""
+    name = limits_of(problem, design.objective) if title else ""
     if problem.n_classes == 3:
         return _triangles(design, name)
     return _two_classes(design, name) if problem.n_classes == 2 else _leads(design, name)

@@ -19,6 +19,7 @@ _MOST_PANELS = 6
 _SIDE_BY_SIDE = 3
 _MOST_SQUARES = 200  # entries that have room for their number
 _SMALLEST = 4.5  # points, of such a number
+_MOST_NAMED = 24  # characters of names of voters that an axis has room for
 
 
 def not_drawn(problem: DecisionProblem) -> str:
@@ -63,7 +64,7 @@ def plot_decision(design: Design, *, title: bool = True) -> Any:
         raise InputError(why)
     if not design.problem.binary:
         return plots_classes.plot_classes(design, title=title)
-    name = f"{limits_of(design.problem)}; {design.objective}" if title else ""
+    name = limits_of(design.problem, design.objective) if title else ""
     if len(groups) == 1:
         ax = axes_of(None)
         curve(ax, np.arange(design.table.size), design.table, LOOKS[0])
@@ -127,8 +128,14 @@ def _map(ax: Any, table: Any, design: Design) -> None:
 
 
 def _counted(design: Design, g: int) -> str:
-    group = design.problem.groups[g]
-    return f'votes "{design.problem.names[1]}" of {group.count} voters of epsilon {group.epsilon:g}'
+    group, votes = design.problem.groups[g], f'votes "{design.problem.names[1]}" of'
+    who = f"{group.count} voter{'s' * (group.count > 1)}"
+    named = ", ".join(group.names or ())
+    if 0 < len(named) <= _MOST_NAMED:
+        who = named
+    if len(design.problem.groups) == 1:
+        return f"{votes} {who} of epsilon {group.epsilon:g}"
+    return f"{votes} group {g + 1}\n({who} of epsilon {group.epsilon:g})"
 
 
 def _answer(design: Design) -> str:

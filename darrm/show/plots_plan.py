@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from darrm.show.figures import LOOKS, REST, TEXT, axes_of, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
 
+_MOST = 44  # characters on groups that a title has room for
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from darrm.baselines.entries import Comparison
     from darrm.planning.answers import Plan
+    from darrm.problem.groups import ByGroups
 
 
 def plot_plan(plan: Plan) -> Any:
@@ -58,10 +61,7 @@ def _curve(plan: Plan) -> Any:
     if math.isfinite(plan.wrong_without_privacy):
         above.axhline(plan.wrong_without_privacy, color=REST, linewidth=1, label="no privacy\nat all")
     above.set(ylabel="share of wrong labels", ylim=(-0.02, None))
-    above.set_title(
-        f"{plan.queries} labels within ({plan.total_epsilon:g}, {plan.total_delta:g}), voters {plan.voters}",
-        fontsize=TEXT,
-    )
+    above.set_title(f"{_voters(plan.design.problem)}\n{_budget(plan)}", fontsize=TEXT)
     private = [step for step in plan.curve if math.isfinite(step.aggregator)]
     curve(below, [s.epsilon for s in private], [s.aggregator for s in private], LOOKS[1], "who sees\nthe votes")
     curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "who sees\nthe labels")
@@ -102,8 +102,9 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     >>> axes = darrm.show.plots_plan.plot_comparison_at_one_total(answer.comparison)
     >>> axes.figure.savefig("comparison.png")
     """
+    own = ax is None
     if ax is None:
-        ax = new_figure((5.7, 0.34 * len(comparison) + 1.0)).add_subplot()
+        ax = new_figure((5.7, 0.34 * len(comparison) + 1.2)).add_subplot()
     ax = axes_of(ax)
     rows = comparison.entries[::-1]
     known = not any(math.isnan(row.wrong) for row in rows)
@@ -119,9 +120,26 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     ax.set(xlabel="share of wrong labels" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", labelsize=TEXT)
-    ax.set_title(
-        f"{comparison.queries} labels within ({comparison.total_epsilon:g}, {comparison.total_delta:g}), voters "
-        f"{comparison.voters}",
-        fontsize=TEXT,
-    )
+    planned = comparison[0].design
+    who = "" if planned is None else f"{_voters(planned.problem, epsilons=True)}\n"
+    title = f"{who}{_budget(comparison)}"
+    if own:  # a title as wide as the picture
+        ax.figure.suptitle(title, fontsize=TEXT)
+    else:
+        ax.set_title(title, fontsize=TEXT)
     return ax
+
+
+def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
+    """Who votes, and how many one change reaches; with the epsilon of a vote where it is one for all rows."""
+    groups, voters = problem.groups, f"K = {problem.K} voter{'s' * (problem.K > 1)}"
+    each = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in groups)
+    said = f" of epsilon {groups[0].epsilon:g}" if len(groups) == 1 else f" ({each})"
+    if not epsilons or len(said) > _MOST:
+        said = f" in {len(groups)} groups" * (len(groups) > 1)
+    return f"{voters}{said}, max_affected = {problem.max_affected}"
+
+
+def _budget(asked: Plan | Comparison) -> str:
+    labels = f"{asked.queries} label{'s' * (asked.queries > 1)}"
+    return f"{labels} within ({asked.total_epsilon:g}, {asked.total_delta:g}), voters {asked.voters}"

@@ -1,4 +1,4 @@
-"""Tables for analysis: columns as CSV, JSON or Parquet by the ending of the name, or as a data frame."""
+"""Tables for analysis: columns as CSV, JSON, Parquet or LaTeX by the ending of the name, or as a data frame."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from darrm._validation import path as check_path
 from darrm.errors import InputError, MissingExtraError
 from darrm.storage.atomic import replacing
 from darrm.storage.sealed_json import finite
+from darrm.storage.tex import tabular
 
-FORMATS = ("csv", "parquet", "json")
 Columns = Mapping[str, Sequence[Any]]
 
 
@@ -37,7 +37,7 @@ def ending_of(path: str | os.PathLike[str]) -> str:
 
 
 def table_format(path: str | os.PathLike[str]) -> str:
-    """csv, parquet or json by the ending of ``path``.
+    """One of `FORMATS` by the ending of ``path``.
 
     Raises
     ------
@@ -53,41 +53,62 @@ def table_format(path: str | os.PathLike[str]) -> str:
 
 
 def write(path: str | os.PathLike[str], columns: Columns) -> None:
-    """Write columns of one length, with all digits, whole or not at all.
+    """Write columns of one length, whole or not at all; with all digits, but for tex.
 
     Parameters
     ----------
     path : path
-        The ending says the format: csv (infinity is ``inf``), parquet, or json (a list of objects, infinity is null).
-    columns : mapping of str to sequence of int, float or str
+        The ending says the format: csv (infinity is ``inf``), parquet, json (a list of objects, infinity is null), or
+        tex (a LaTeX tabular of four significant digits, certified bounds rounded up).
+    columns : mapping of str to sequence of int, float, bool, str or None
 
     Raises
     ------
     InputError, MissingExtraError, OutputError
     """
     kind = table_format(path)
-    if kind == "csv":
-        write_csv(path, columns)
-        return
     with replacing(Path(path)) as file:
-        if kind == "parquet":
-            arrow = pyarrow()
-            arrow.parquet.write_table(arrow.table(dict(columns)), file, compression="zstd")
-            return
-        rows = zip(*columns.values(), strict=True)
-        objects = [finite(dict(zip(columns, row, strict=True))) for row in rows]
-        lines = ",\n".join(json.dumps(one, allow_nan=False) for one in objects)
-        file.write(f"[\n{lines}\n]\n".encode())
+        _WRITERS[kind](file, columns)
 
 
 def write_csv(path: str | os.PathLike[str], columns: Columns) -> None:
     """Write columns as CSV, whatever the name."""
+    with replacing(Path(path)) as file:
+        _csv(file, columns)
+
+
+def _csv(file: IO[bytes], columns: Columns) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    with replacing(Path(path)) as file:
-        file.write(text.getvalue().encode())
+    file.write(text.getvalue().encode())
+
+
+def _parquet(file: IO[bytes], columns: Columns) -> None:
+    arrow = pyarrow()
+    arrow.parquet.write_table(arrow.table(dict(columns)), file, compression="zstd")
+
+
+def _json(file: IO[bytes], columns: Columns) -> None:
+    rows = zip(*columns.values(), strict=True)
+    objects = [finite(dict(zip(columns, row, strict=True))) for row in rows]
+    lines = ",\n".join(json.dumps(one, allow_nan=False) for one in objects)
+    file.write(f"[\n{lines}\n]\n".encode())
+
+
+def _tex(file: IO[bytes], columns: Columns) -> None:
+    file.write(tabular(columns).encode())
+
+
+_WRITERS: dict[str, Callable[[IO[bytes], Columns], None]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "json": _json,
+    "tex": _tex,
+}
+FORMATS = tuple(_WRITERS)
+TABLES = ("csv", "parquet", "tex")  # what no design file ends in
 
 
 def frame(columns: Columns) -> Any:

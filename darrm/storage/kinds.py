@@ -24,6 +24,7 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "votes": ("a file of votes", "Pass it as --votes: darrm release gamma.json --votes {file} --out labels.csv"),
     "labels": ("a file of released labels", "No command reads one."),
     "audit": ("a table of an audit", "No command reads one."),
+    "latex": ("a table in LaTeX", "No command reads one."),
     "page": ("a page of HTML", "Open it in a browser."),
     "picture": ("a picture", ""),
 }
@@ -67,6 +68,8 @@ def kind_of(path: Path) -> str | None:
 
 def _of_text(head: str) -> str | None:
     start = head[:400].lower()
+    if start.startswith(r"\begin{tabular}"):
+        return "latex"
     if start.startswith("<"):
         return "picture" if "<svg" in start else "page" if "<html" in start else None
     if head.startswith("{"):

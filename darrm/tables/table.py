@@ -87,6 +87,39 @@ class Table:
         """Rows without a design."""
         return [row for row in self.rows if row.get("failure") is not None]
 
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows as columns of one value each, for analysis: a number of gamma a column.
+
+        Returns
+        -------
+        dict of str to list
+            The problem and the objective, the figures of the design and ``failure``. Then ``gamma_0`` to ``gamma_K`` of
+            the largest K, or ``table_0``, ``table_1``, ... of decisions by groups, in the order of ``table``. A row of
+            fewer numbers has None in the rest. `darrm.storage.frames.write` writes them, ``darrm export`` too.
+            `verify_table` judges them, this does not.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> from darrm.storage import frames
+        >>> columns = darrm.tables.solve_grid(K=[3, 5], m=1, epsilon=0.5).columns()
+        >>> columns["K"], [round(gamma, 4) for gamma in columns["gamma_3"]], columns["gamma_5"][0]
+        ([3, 5], [1.0, 0.2], None)
+        >>> frames.write("gamma.tex", columns)
+        """
+        if not self.rows:
+            return {}
+        kind = kind_of(self.rows[0])
+        released = [row[kind.release] or [] for row in self.rows]
+        names = (*kind.key, *kind.numbers, "failure")
+        return {
+            **{name: [row[name] for row in self.rows] for name in names},
+            **{
+                f"{kind.release}_{i}": [values[i] if i < len(values) else None for values in released]
+                for i in range(max(map(len, released)))
+            },
+        }
+
     @cached_property
     def _at(self) -> dict[tuple[Any, ...], int]:
         return {files.key_of(row): i for i, row in enumerate(self.rows)}

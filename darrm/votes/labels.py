@@ -125,6 +125,8 @@ def writing_labels(
 
     Raises
     ------
+    InputError
+        If the name ends in .tex.
     OutputError
         If the path cannot be written. An OSError of anything else in the block, such as a file that it reads, comes
         out as it is.

@@ -102,6 +102,22 @@ def solve_by_cuts(
     -------
     CutSolution
         With status TIME_LIMIT or ITERATION_LIMIT if a separator still finds rows by then.
+
+    Examples
+    --------
+    The largest sum in a disc around (1/2, 1/2), which infinitely many rows describe: each x outside breaks its tangent.
+
+    >>> import numpy as np
+    >>> from darrm_solvers import Rows, solve_by_cuts
+    >>> def tangent(x):
+    ...     distance = np.linalg.norm(x - 0.5)
+    ...     if distance <= 0.5 + 1e-9:
+    ...         return Rows(np.zeros((0, 2)), np.zeros(0))
+    ...     normal = (x - 0.5) / distance
+    ...     return Rows(normal[None], np.array([0.5 + normal.sum() / 2]))
+    >>> answer = solve_by_cuts(np.array([1.0, 1.0]), [tangent])
+    >>> answer.solution.status.name, round(float(answer.solution.x.sum()), 6)
+    ('OPTIMAL', 1.707107)
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
@@ -276,6 +292,20 @@ def solve_convex_by_cuts(
     ------
     ValueError
         If the program is not convex.
+
+    Examples
+    --------
+    The point of a half plane that is nearest to (1, 1):
+
+    >>> import cvxpy
+    >>> import numpy as np
+    >>> from darrm_solvers import Rows, solve_convex_by_cuts
+    >>> def half_plane(x):
+    ...     broken = x.sum() > 1 + 1e-6
+    ...     return Rows(np.ones((int(broken), 2)), np.ones(int(broken)))
+    >>> solution, value = solve_convex_by_cuts(2, lambda x: (cvxpy.sum_squares(x - 1), []), [half_plane])
+    >>> solution.x.round(3).tolist(), round(value, 3)
+    ([0.5, 0.5], 0.5)
     """
     import cvxpy
 

@@ -86,6 +86,16 @@ def solve_cvxpy(program: LinearProgram, *, time_limit: float = math.inf) -> Solu
     Returns
     -------
     Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from darrm_solvers import LinearProgram, solve_cvxpy
+    >>> program = LinearProgram(
+    ...     objective=np.array([1.0, 1.0]), rows=np.array([[1.0, 2.0]]), limits=np.array([2.0])
+    ... )
+    >>> solve_cvxpy(program).x.round(6).tolist()
+    [1.0, 0.5]
     """
     import cvxpy
 

@@ -157,6 +157,17 @@ class HighsModel:
     ------
     ValueError
         If an option is rejected, or a number is not finite: HiGHS would accept NaN without a word.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from darrm_solvers import HighsModel
+    >>> model = HighsModel(np.array([1.0, 1.0]))
+    >>> model.solve().x.tolist()
+    [1.0, 1.0]
+    >>> model.add_rows(np.array([[1.0, 2.0]]), np.array([2.0]))
+    >>> model.solve().x.tolist()
+    [1.0, 0.5]
     """
 
     def __init__(self, objective: Array, options: dict[str, Option] | None = None) -> None:
@@ -365,6 +376,17 @@ def solve_highs(
     ------
     ValueError
         If an option is rejected or time_limit is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from darrm_solvers import LinearProgram, solve_highs
+    >>> program = LinearProgram(
+    ...     objective=np.array([1.0, 1.0]), rows=np.array([[1.0, 2.0]]), limits=np.array([2.0])
+    ... )
+    >>> solution = solve_highs(program)
+    >>> solution.status.name, solution.x.tolist(), solution.multipliers.tolist()
+    ('OPTIMAL', [1.0, 0.5], [0.5])
     """
     model = HighsModel(program.objective, options)
     if program.limits.size:

@@ -42,6 +42,18 @@ class LinearProgram:
     ------
     ValueError
         If shapes disagree or an entry is not finite: a solver may accept NaN without a word.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from darrm_solvers import LinearProgram
+    >>> program = LinearProgram(
+    ...     objective=np.array([1.0, 1.0]), rows=np.array([[1.0, 2.0]]), limits=np.array([2.0])
+    ... )
+    >>> program.violation(np.array([1.0, 1.0]))
+    1.0
+    >>> program.dual_bound(np.array([0.5]))
+    1.5
     """
 
     objective: Array

@@ -64,6 +64,7 @@ def test_bounds_hold_what_brute_force_finds(K: int, queries: int, Delta: float, 
         assert brute(list(points), queries, math.exp(found.lower * (1 - 1e-6))) >= delta * (1 - 1e-4)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("shape", "at_most", "around", "outer_around"),
     [("free", 5.33, 5.3103, 6.28), ("monotone", 5.08, 5.0643, 5.59)],
@@ -185,6 +186,7 @@ def test_whoever_is_present_counts_for_the_tight_epsilon() -> None:
     assert compose(design, 5, delta=0.0, voters="fresh").upper == pytest.approx(5.0)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("K", "m", "epsilon"), [(11, 3, 0.1), (3, 1, 0.5), (5, 2, 0.3)])
 def test_lower_bounds_of_many_labels_are_not_above_by_rounding(K: int, m: float, epsilon: float) -> None:
     """Where x^Q is no normal number: in float64 its logarithm can be a part in a thousand off."""
@@ -194,6 +196,7 @@ def test_lower_bounds_of_many_labels_are_not_above_by_rounding(K: int, m: float,
         assert one_pair(points, queries, 0.0) <= queries * design.certificate.tight_epsilon * (1 + 1e-9)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("queries", "exact"), [(800, True), (1000, False), (20_000, False)])
 def test_the_upper_bound_alone_looks_at_no_grid_that_is_too_short(
     queries: int, exact: bool, monkeypatch: pytest.MonkeyPatch
@@ -227,6 +230,7 @@ def test_refining_only_lowers() -> None:
         assert np.all(lines.P[right] - np.exp(grid.logs[right]) * lines.Q[right] <= V + 1e-12)
 
 
+@pytest.mark.thorough
 def test_more_queries_and_less_delta_cost_more() -> None:
     design = design_of("monotone")
     costs = [compose(design, queries, delta=0.02, voters="fresh") for queries in (1, 2, 5, 20, 100)]
@@ -308,6 +312,7 @@ def test_losses_of_bounds_give_the_bounds_back() -> None:
     assert np.abs(again - V).max() <= 1e-8
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("step", [1e-5, 1e-4])
 def test_losses_of_bounds_are_not_below_them_by_rounding(step: float) -> None:
     """To 100 digits: sum over losses s of P(s) max(0, 1 - a e^-s), on a grid where every loss is rare."""
@@ -419,6 +424,7 @@ def test_a_plan_is_not_beaten_by_adding_up() -> None:
     assert design.disagreement <= plain.disagreement + 1e-9
 
 
+@pytest.mark.thorough
 def test_a_label_of_a_plan_may_be_more_private_than_a_vote() -> None:
     design = plan(K=5, epsilon=0.5, queries=20, total_epsilon=1.0, total_delta=1e-5, voters="fresh", shape="monotone")
     assert 0.1 < design.problem.m < 1

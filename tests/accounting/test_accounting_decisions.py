@@ -122,7 +122,7 @@ def test_the_profile_is_the_largest_excess_of_both_answers(which: int) -> None:
             assert 0 <= Fraction(delta) - max(Fraction(0), truth) <= Fraction(1, 10**12)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
 def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
     """The table is not symmetric: brute force composes its pairs as they are, the polygon those of both answers."""
@@ -353,6 +353,7 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
     return best
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "problem",
     [
@@ -411,6 +412,7 @@ def test_each_set_of_fixed_voters_pays_for_itself(monkeypatch: pytest.MonkeyPatc
     assert fixed_worst(table, MIXED, private) > 0  # that of the private voters alone would be too low
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set's rows are among those of all sets, and all sets have all of them."""
@@ -486,6 +488,7 @@ def test_the_order_of_groups_changes_no_bound_of_fixed_voters(
             assert fixed_within(here, most, delta, 9) == fixed_within(there, most, delta, 9)
 
 
+@pytest.mark.thorough
 def test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance() -> None:
     groups = [group(1, math.inf), group(2, 0.4), group(2, 0.7)]
     problem = darrm.DecisionProblem(groups, 0.9, max_affected=2)
@@ -569,6 +572,7 @@ def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
     assert len(Ledger(tmp_path / "c").rests_on()) == 2
 
 
+@pytest.mark.thorough
 def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) -> None:
     """Designs of the same least private voters can ask more of the others: .2 of them in one, .9 in the other."""
     goal = darrm.objectives.truth(accuracy=[0.8, 0.6])

@@ -205,7 +205,7 @@ def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[d
     return made
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("K", "max_affected", "Q", "adaptive"),
     [
@@ -334,7 +334,7 @@ def test_the_region_of_the_counts_at_a_dip() -> None:
                 assert X[i] - a * X[j] <= max(x - a * y for x, y in sides) + 1e-12
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("Delta", "max_affected"), [(1e-3, 1), (1e-3, 2), (0.05, 3)])
 def test_the_search_finds_nothing_above_theorem_1_with_failures(Delta: float, max_affected: int) -> None:
     problem = darrm.MajorityProblem(3, 3, 2.0, Delta, max_affected=max_affected)

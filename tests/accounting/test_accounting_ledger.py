@@ -1088,6 +1088,7 @@ def test_fixed_voters_of_other_names_are_not_paid_for_with_the_first(rule: str, 
     assert Ledger(path).status()["released"] == 102
 
 
+@pytest.mark.thorough
 def test_a_ledger_without_names_takes_over_those_of_the_next_charge(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     ledger = Ledger.create(path, of_voters(), total_epsilon=1.0, total_delta=1e-6, voters="fixed")
@@ -1098,6 +1099,7 @@ def test_a_ledger_without_names_takes_over_those_of_the_next_charge(tmp_path: Pa
         Ledger(path).charge(of_voters("bob", "ivy", "max"), 1)
 
 
+@pytest.mark.thorough
 def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     ledger = Ledger.create(path, of_voters("ann", "ben", "eve"), total_epsilon=9.0, total_delta=1e-6, voters="fresh")

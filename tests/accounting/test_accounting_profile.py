@@ -225,6 +225,7 @@ def test_gdp_of_nothing(mu: object) -> None:
         gdp(mu)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_points_that_the_move_takes_across_the_diagonal_are_not_attained() -> None:
     problem = darrm.MajorityProblem(5, 1.1162693962214274, 0.10294811270877499, 9.78797180833433e-14, max_affected=2)
     half = [float.fromhex(x) for x in ("0x1.30338fc3805c9p-1", "0x1.adc2fca8856a8p-1", "0x1.fffffffffff52p-1")]

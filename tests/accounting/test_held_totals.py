@@ -85,6 +85,7 @@ def test_a_total_holds_for_its_number_of_votes_and_classes(kind: Kind, K: int, c
     assert (total.K, total.classes) == (K, classes)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("kind", "parameter", "K", "other", "queries", "delta"),
     [
@@ -112,7 +113,7 @@ def test_the_figures_of_the_silent_teacher() -> None:
     assert one_pair(LaplaceNoisyMax, gamma, 24, 20, 30.0) == pytest.approx(5.5e-4, abs=5e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[::-1])
 def test_another_number_of_classes_can_cost_more(kind: Kind) -> None:
     """Two classes of an odd number of votes have no tie, three have."""
     parameter, K = (0.5, 3) if kind is GaussianNoisyMax else (3.0, 3)
@@ -206,6 +207,7 @@ def test_a_fitted_ensemble_is_held_to_its_teachers() -> None:
     assert repr(model._release.mechanism()) == "GaussianNoisyMax(sigma=3.0, K=5, classes=2)"  # type: ignore[attr-defined]
 
 
+@pytest.mark.thorough
 def test_a_plan_for_voters_without_privacy_says_for_how_many_votes_it_is() -> None:
     plan = darrm.plan(
         [(3, math.inf)], queries=2, total_epsilon=2, total_delta=1e-5, max_affected=1, accuracy=0.8, compare=False

@@ -101,6 +101,7 @@ def unchanged(ledger: Ledger, error: type[Exception], message: str, what: object
 # Every rule and every kind of charge
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", [*thorough("composed", "renyi"), "basic"])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in add")  # see tests/accounting/test_curves.py
 def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str) -> None:
@@ -486,6 +487,7 @@ def test_fixed_voters_are_paid_for_once(tmp_path: Path, designs: dict[str, Any])
             book(tmp_path / "m.json", rule, voters="fixed")
 
 
+@pytest.mark.thorough
 def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, designs: dict[str, Any]) -> None:
     """Whatever they are asked comes from models that are private: only other charges must be fixed in advance."""
     ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
@@ -501,6 +503,7 @@ def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, de
     assert fresh.status()["condition"] == f"each row of votes is released once, and {settled}"
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
 def test_no_labels_remain_of_fixed_voters_that_cannot_be_paid_for(tmp_path: Path, epsilon: float) -> None:
     ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
@@ -652,6 +655,7 @@ def test_more_charges_than_the_budget_pays_for_are_told(used: Ledger) -> None:
         used.spent()
 
 
+@pytest.mark.thorough
 def test_more_labels_than_the_budget_pays_for_are_told(used: Ledger) -> None:
     forged(used, lambda found: (counted(found, "designs", 800), first(found, "designs").update(allowed=800)))
     with pytest.raises(darrm.InputError, match="records charges above its budget"):
@@ -714,6 +718,7 @@ def test_a_ledger_is_read_by_another_library_of_functions(
     assert Ledger(ledger.path).spent()[0] == pytest.approx(spent, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_text_of_an_event_does_not_close_the_ledger(tmp_path: Path) -> None:
     class Odd(dp.GaussianDpEvent):  # type: ignore[misc,name-defined]
         def __repr__(self) -> str:
@@ -873,6 +878,7 @@ def test_a_file_with_directions_that_its_neighbours_lack_is_refused(tmp_path: Pa
         forged(ledger, lambda found: found.update(adjacency="replace-one")).status()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("epsilon", "Delta", "reached"), [(1.1, 1e-5, 1), (0.5, 3e-7, 1), (0.7, 0.0, 3), (0.4, 1e-6, 2)]
 )
@@ -929,6 +935,7 @@ def test_many_equal_pairs_cost_their_optimal_composition(tmp_path: Path, epsilon
     assert truth * (1 - 1e-9) <= ledger.spent()[0] <= truth * 1.005
 
 
+@pytest.mark.thorough
 def test_labels_of_several_classes_within_no_delta_are_shown_too(tmp_path: Path) -> None:
     """They were charged by their largest loss, and then the ledger said that it recorded charges above its budget."""
     voters = [darrm.VoterGroup(1, 1.0), darrm.VoterGroup(1, 0.5, 1e-3)]

@@ -63,6 +63,7 @@ BIAS = Fraction(7, 10)
 EPSILON = -2 * math.log(0.7)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("queries", [1, 2, 3])
 def test_bounds_hold_the_full_tree(queries: int) -> None:
     """Three classes, three votes: all 54 ordered pairs against the rows that are kept."""
@@ -210,6 +211,7 @@ def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
     assert uppers[2] <= uppers[1] * 1.1
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip])
 def test_a_budget_is_spent_and_no_more(
     kind: Callable[[float], GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip],
@@ -333,6 +335,7 @@ def test_finer_grids_without_gain_are_not_the_end() -> None:
     assert total.upper - total.lower <= 2e-4 * total.upper
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4)])
 def test_next_to_no_noise_costs_much_and_warns_of_nothing(
     mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip,

@@ -300,8 +300,8 @@ USES: dict[str, Callable[[Ledger, darrm.Design], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-@pytest.mark.first(1)
 @pytest.mark.parametrize("first", [False, True], ids=["more ids", "first ids"])
 @pytest.mark.parametrize("use", ["releasing", "stream", "charge"])
 def test_a_kill_at_any_step_charges_all_or_nothing(design: darrm.Design, tmp_path: Path, use: str, first: bool) -> None:

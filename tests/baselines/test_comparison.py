@@ -32,6 +32,7 @@ def paper() -> dict[str, Entry]:
     return {entry.name: entry for entry in compare(PROBLEMS[0])}
 
 
+@pytest.mark.thorough
 def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     assert list(paper) == [
         "gamma_opt",
@@ -49,6 +50,7 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     ]
 
 
+@pytest.mark.first(1)
 def test_certificates_are_those_of_verify(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
     problem, entries = case
     for entry in entries:
@@ -89,6 +91,7 @@ def test_baselines_are_scaled_by_rounding_only(case: tuple[darrm.MajorityProblem
         np.testing.assert_allclose(entries[index].gamma, gamma, rtol=2e-9, atol=0)
 
 
+@pytest.mark.thorough
 def test_randomized_response_of_few_voters_that_fail() -> None:
     """Two votes cost .2 of the .5 that the release may cost, but fail, and the release must not."""
     problem = darrm.MajorityProblem(K=11, m=5.0, epsilon=0.1, Delta=1e-3, delta=0.0, max_affected=2)
@@ -109,6 +112,7 @@ def test_largest_response_is_one_constant_and_tight(case: tuple[darrm.MajorityPr
     assert half[0] >= entries[5].gamma[-1] - 1e-9
 
 
+@pytest.mark.thorough
 def test_totals_of_fresh_voters() -> None:
     problem = darrm.MajorityProblem(5, 2, 0.2)
     entries = compare(problem, queries=10, total_delta=1e-5)
@@ -155,6 +159,7 @@ def test_with_an_allowance_for_all_votes_no_noise_is_left() -> None:
     assert entries[-1].certificate.holds
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("objective", ["tv", "disagreement"])
 @pytest.mark.parametrize("prior", ["uniform", "common:2,2", darrm.priors.common(2, 2)], ids=str)
 def test_prior_and_objective_are_those_of_solve(prior: str | darrm.priors.Prior, objective: str) -> None:
@@ -174,6 +179,7 @@ def test_bad_arguments_are_refused() -> None:
         compare(PROBLEMS[0], objective="fun")
 
 
+@pytest.mark.thorough
 def test_sampled_errors_stand_beside_the_exact_ones() -> None:
     entries = compare(PROBLEMS[0], draws=20_000, rng=np.random.default_rng(4))
     for entry in entries:
@@ -199,6 +205,7 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
         save(tmp_path / "all.txt", plot_comparison(PROBLEMS[0], entries))
 
 
+@pytest.mark.thorough
 def test_a_table_of_ones_own_stands_beside_the_others_as_it_is() -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1)
     rising = np.array([1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9, 1])

@@ -56,6 +56,7 @@ def test_subsampling_takes_as_many_votes_as_it_may(group: VoterGroup, epsilon: f
         assert found.tight_epsilon == pytest.approx(epsilon, rel=2e-7)
 
 
+@pytest.mark.thorough
 def test_a_tie_of_the_best_rule_is_a_coin() -> None:
     for sizes, accuracies in (((2,), [0.7]), ((2, 2), [0.7, 0.7]), ((4, 2), [0.9, 0.6])):
         problem = DecisionProblem([VoterGroup(size, 1.0) for size in sizes], 1.0)
@@ -77,6 +78,7 @@ def test_a_rule_that_meets_the_guarantee_exactly_is_not_refused_for_rounding() -
     assert below["Bayes rule, no noise"].table.tolist() == [0, 0.5, 1]
 
 
+@pytest.mark.thorough
 def test_of_voters_that_are_not_private_one_vote_is_taken_now_and_then() -> None:
     """One vote with probability p: the changed one is drawn with p / 5, against a coin at the least."""
     problem = DecisionProblem([VoterGroup(5, math.inf)], 1.0, max_affected=1)

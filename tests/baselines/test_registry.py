@@ -161,6 +161,7 @@ def test_a_parameter_that_is_exactly_at_the_limit_is_taken() -> None:
     assert darrm.verify(family.table(votes + 0.01), problem).tight_epsilon > 0.3 * (1 + 1e-6)
 
 
+@pytest.mark.thorough
 def test_more_random_votes_of_unlike_voters_can_be_more_private() -> None:
     """One vote of five needs a delta of .111 and 2.4 votes .0472: the search must not end below one."""
     groups = [VoterGroup(2, 0.5, max_affected=1), VoterGroup(3, 2.0, max_affected=1)]
@@ -181,6 +182,7 @@ def test_sorted_votes_of_two_classes_are_those_of_many(K: int, classes: int) -> 
     assert sorted_counts(K, classes).tolist() == votes
 
 
+@pytest.mark.thorough
 def test_all_of_one_parameter_are_raised_at_one_total() -> None:
     names = [one.name for one in raised(MODELS["one group"][0], TRUTH)]
     found = darrm.compare(
@@ -192,6 +194,7 @@ def test_all_of_one_parameter_are_raised_at_one_total() -> None:
     assert all(1.99 <= entry.total <= 2 for entry in found.entries[1 : len(names) + 1])
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("K", [300, 301])
 def test_far_ahead_the_chance_of_the_other_answer_is_no_step_of_float64(K: int) -> None:
     """300 teachers: 1 - X at a lead of 300 would be 0, 1.1e-16 or twice that, and ln 2 what a vote costs there."""
@@ -207,6 +210,7 @@ def test_a_majority_of_one_vote_is_exactly_at_its_limit() -> None:
     assert found["plain majority"].within
 
 
+@pytest.mark.thorough
 def test_an_epsilon_below_all_floats_divides_by_nothing() -> None:
     """m = 5e-324 times .1 is 0 in float64."""
     problem = darrm.MajorityProblem(1, 5e-324, 0.1)

@@ -55,6 +55,7 @@ def test_darrm_at_its_worst_votes(rng: np.random.Generator) -> None:
     assert found["DaRRM with gamma = 1, said to be m = 3", "1"] > 3.8
 
 
+@pytest.mark.thorough
 def test_decisions_of_groups_at_their_worst_votes(rng: np.random.Generator) -> None:
     found = judged(attack.groups(200_000, rng, rng), rng)
     assert found["decision of 4 voters of 1 and 7 of 0.2", "1"] > 1.3
@@ -74,6 +75,7 @@ def test_decisions_between_classes_at_their_worst_votes(rng: np.random.Generator
     assert found["the same, 4 (or none), made as if all were voters of 0.2", "1"] > 1.8
 
 
+@pytest.mark.thorough
 def test_absence_by_chance_tells_nothing_and_absence_by_data_all(rng: np.random.Generator) -> None:
     """Without the hospital the practice alone decides, and without noise: the label tells that nobody else came."""
     found = judged(many.absence(200_000, rng, rng), rng)
@@ -208,6 +210,7 @@ def test_declared_teachers_are_believed_and_found_out(rng: np.random.Generator) 
     judged([attack.declared(1000, rng)], rng)
 
 
+@pytest.mark.thorough
 def test_the_table_is_sure_as_a_whole() -> None:
     """A claim that is just refuted alone is not refuted beside others."""
     alone = attack.Seen("", "", "", 0.0, 0.0, np.array([600, 400]), np.array([400, 600]))

@@ -413,6 +413,7 @@ def test_design_files_say_all_of_a_problem(tmp_path: Path, name: str) -> None:
         darrm.load(tmp_path / "design.json")
 
 
+@pytest.mark.thorough
 def test_draws_have_an_end(refused: Callable[..., str]) -> None:
     assert "draws must be" in refused("compare", "--K", "3", "--m", "1", "--epsilon", "1", "--draws", "9" * 400)
 

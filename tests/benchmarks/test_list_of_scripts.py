@@ -25,6 +25,7 @@ def test_every_script_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(line.startswith("    Takes ") for line in lines[2::3])
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("path", scripts)
 def test_the_page_of_a_script_names_it(path: str) -> None:
     source = (BENCHMARKS.parent / path).read_text(encoding="utf-8")
@@ -33,6 +34,7 @@ def test_the_page_of_a_script_names_it(path: str) -> None:
         assert path in (BENCHMARKS.parent / page).read_text(encoding="utf-8")
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("path", [path for path in scripts if "/fuzz/" not in path])
 def test_every_script_imports(path: str) -> None:
     """Those of fuzzing start processes: test_fuzz runs them."""

@@ -220,7 +220,7 @@ def test_budgets_are_kept_and_used() -> None:
     assert optimal(answer, 0.0, 60, 1e-4).epsilon <= 2 < optimal(1.001 * answer, 0.0, 60, 1e-4).epsilon
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_affected", [1, 3])
 def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
     max_affected: int, monkeypatch: pytest.MonkeyPatch
@@ -273,6 +273,7 @@ def test_noise_for_many_labels_of_noisy_max() -> None:
     assert by_label / by_counts == pytest.approx(np.sqrt(2 / np.pi), abs=0.02)
 
 
+@pytest.mark.thorough
 def test_the_noise_of_many_labels_is_the_least_by_one_pair_of_votes() -> None:
     """From below: the same two neighbouring counts at every query already spend nearly the whole total."""
     total, queries = 2.0, 20
@@ -322,7 +323,7 @@ def test_totals_are_those_that_the_paper_prints() -> None:
         assert row["Theorem 2.3"] == general(row["m"] * 0.0892, row["m"] * 1e-4, row["Q"], 1e-4).epsilon
         assert row["Theorem 2.3"] > row["optimal"] > row["exact, fresh voters"] > row["fixed, t = 11"]
         assert row["fixed, t = 1"] == 0.0892
-        assert row["_with coins"] == pytest.approx(row["fixed, t = 11"], rel=1e-6)
+        assert row["_with noise"] == pytest.approx(row["fixed, t = 11"], rel=1e-6)
     assert not printed
 
 

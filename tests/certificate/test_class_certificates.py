@@ -229,7 +229,7 @@ def test_every_number_of_affected_voters(C: int, K: int, none: bool) -> None:
         assert bound(table, alone) < bound(table, all_of_them)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize(("C", "K", "t"), [(3, 1, 1), (3, 2, 1), (3, 2, 2), (4, 1, 1), (2, 3, 2)])
 def test_voters_with_a_delta(C: int, K: int, t: int, alike: bool) -> None:
@@ -267,6 +267,7 @@ def test_three_groups_of_different_kinds() -> None:
             assert near(bound(table, problem, at), truth.excess(at))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("C", "delta"), [(3, 0.0), (3, 0.2), (4, 0.0)])
 def test_the_worst_case_attains_what_is_needed(C: int, delta: float) -> None:
     """Kinds and answers of a certificate, read back into chances of voters."""
@@ -404,6 +405,7 @@ def test_decimals_of_the_caller_change_nothing(monkeypatch: pytest.MonkeyPatch, 
     assert near(Decimal(max(bounds[1])), truth_of(table, problem).excess(epsilon))
 
 
+@pytest.mark.thorough
 def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for groups, alike in (([VoterGroup(3, 0.5, 0.1)], True), ([VoterGroup(2, 0.5), VoterGroup(1, math.inf)], False)):
         problem = DecisionProblem(groups, 0.7, 0.2, 3)

@@ -188,6 +188,7 @@ def test_all_levels_at_once_say_what_each_says(seed: int, monkeypatch: pytest.Mo
                 assert found[0] == found[1]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("t", [7, 5, 3, 1])
 @pytest.mark.parametrize("m", [1.0, 6.0])
 def test_a_search_is_over_all_moves(t: int, m: float) -> None:

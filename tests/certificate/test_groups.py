@@ -152,6 +152,7 @@ def test_a_group_is_reached_as_far_as_it_says() -> None:
     assert len(found) == 9
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_the_worst_case_attains_what_is_needed(delta: float) -> None:
     """Corner counts and answer of a certificate, read back into chances of voters."""

@@ -32,6 +32,7 @@ def table(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
     return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("Delta", "max_affected"), [(0.0, 4), (0.3, 4), (1e-3, 2)])
 def test_the_oracle_takes_every_multiset(Delta: float, max_affected: int) -> None:
     problem = darrm.MajorityProblem(4, 2, 0.7, Delta, max_affected=max_affected)

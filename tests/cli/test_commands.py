@@ -185,6 +185,7 @@ def test_release_speaks_on_standard_error_only(
     assert {line.split(",")[1] for line in lines[1:]} <= {"0", "1"}
 
 
+@pytest.mark.thorough
 def test_compare_json_lists_every_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
     got = run_json(capsys, "compare", *PROBLEM)
     assert got["problem"]["K"] == 11
@@ -243,6 +244,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str], option: st
         assert f"  {name} " in out
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", sorted(app.commands))
 def test_every_command_has_help_for_every_option(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main([name, "--help"]) == 0

@@ -255,6 +255,7 @@ PROFILES = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("text", [".5:.2,1:.01,inf:0", *PROFILES])
 @pytest.mark.parametrize(
     "of", [[*SMALL[:4], "--total-epsilon", "1.5", *SMALL[6:]], ["--K", "5", "--m", "3", "--epsilon", ".5"]], ids=len
@@ -530,6 +531,7 @@ def test_parquet_of_names_numbers_and_nulls(folder: Path) -> None:
     assert pq.read_table("labels.parquet").column("label").to_pylist() == ["yes", "no", "no", "yes"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("cell", ["", "-1", "2", "nan", "YES", "NaN", "yes!"])
 def test_votes_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str], cell: str) -> None:
     Path("bad.csv").write_text(f"a,b,c\n1,0,1\n1,{cell},0\n", encoding="utf-8")
@@ -549,6 +551,7 @@ def test_a_wrong_number_of_columns(folder: Path, capsys: pytest.CaptureFixture[s
         assert "must have K = 3 vote columns" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL: run on Linux or macOS")
 def test_a_kill_within_the_stream(folder: Path) -> None:
     Path("labels.csv").write_text("what stood here", encoding="utf-8")
@@ -569,6 +572,7 @@ def test_an_output_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFi
 # Files that were changed
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["decision.json", "absent.json"])
 def test_one_digit_changed(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Wherever a digit is another one, the file is refused, or does not say anything else."""
@@ -801,6 +805,7 @@ def test_figures_are_the_largest_of_all_attendances(tmp_path: Path, capsys: pyte
     assert "at delta 0.00100004" in found
 
 
+@pytest.mark.thorough
 def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["compare", "--group", "2:1.0", "--group", "3:.2", "--release-epsilon", "1.4", "--accuracy", ".7,.6"]
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0), darrm.VoterGroup(3, 0.2)], 1.4)

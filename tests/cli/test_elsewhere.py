@@ -61,6 +61,7 @@ def test_answers_say_what_no_guarantee_rests_on_and_when(
     assert "Whatever else shapes the design must come from elsewhere too" in said
 
 
+@pytest.mark.thorough
 def test_plans_as_json_say_it_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *MANY, "--base-accuracy", ".8", "--no-comparison", "--json"]) == 0
     assert any(ELSEWHERE in line for line in json.loads(capsys.readouterr().out)["assumptions"])
@@ -88,6 +89,7 @@ def test_who_writes_a_design_file_reads_what_it_holds(
         assert "0.6944" in (tmp_path / "gamma.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_reports_and_pages_say_it(tmp_path: Path) -> None:
     for name, arguments in (("one", MAJORITY), ("two", DECISION)):
         design, page = str(tmp_path / f"{name}.json"), tmp_path / f"{name}.html"

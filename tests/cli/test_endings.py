@@ -356,6 +356,7 @@ def test_the_word_as_a_value_asks_for_nothing(folder: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("out", ["/dev/stdout", "link", "file"])
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout: run on Linux or macOS")
 def test_json_and_labels_do_not_share_standard_output(folder: Path, out: str) -> None:
@@ -378,6 +379,7 @@ def in_process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[byte
     return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, **({"stdout": subprocess.PIPE} | more))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["full-list-cvxpy", *thorough("cutting-planes", "full-list")])
 def test_no_engine_prints_beside_the_object(folder: Path, engine: str) -> None:
     ended = in_process("solve", *PROBLEM, "--engine", engine, "--json")
@@ -385,6 +387,7 @@ def test_no_engine_prints_beside_the_object(folder: Path, engine: str) -> None:
     assert one_object(ended.stdout.decode())["certificate"]["holds"] is True
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize(
     ("arguments", "status"),
@@ -410,6 +413,7 @@ def test_a_reader_that_leaves_changes_no_answer(folder: Path, arguments: list[st
     assert b"Traceback" not in ended.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without room: run on Linux")
 @pytest.mark.parametrize("unbuffered", ["", *thorough("1")])
 def test_a_full_disk_behind_the_object(folder: Path, unbuffered: str) -> None:
@@ -430,6 +434,7 @@ def test_no_standard_output_for_the_object(folder: Path) -> None:
     assert b"Standard output is closed" in ended.stderr
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("stream", ["2>&-", *thorough("2>/dev/full")])
 def test_no_standard_error(folder: Path, stream: str) -> None:

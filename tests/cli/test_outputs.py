@@ -82,11 +82,16 @@ def test_labels_in_json_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["plan", "--out", "plan.csv"], "A design file is JSON"),
         (["plan", "--out", "plan.parquet"], "A design file is JSON"),
+        (["plan", "--out", "plan.tex"], "A design file is JSON"),
         (["report", "gamma.json", "--out", "page.csv"], "A report is HTML"),
         (["report", "gamma.json", "--out", "page.json"], "A report is HTML"),
+        (["report", "gamma.json", "--out", "page.tex"], "A report is HTML"),
         (["table", "--K", "3", "--m", "1", "--epsilon", "1", "--out", "table.json"], "A table must end in"),
         (["export", "gamma.json", "--out", "table.txt"], "A table must end in"),
         (["export", "gamma.json", "--out", "./gamma.json"], "would replace the design file"),
+        (["table", "--K", "3", "--m", "1", "--epsilon", "1", "--out", "table.tex"], "A table must end in"),
+        (["compare", *PROBLEM, "--out", "table.txt"], "A table must end in"),
+        (["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.tex"], "not LaTeX"),
         (["release", "gamma.json", "--votes", "votes.json", "--out", "labels.csv"], "must be CSV or Parquet"),
     ],
 )
@@ -98,3 +103,79 @@ def test_other_endings_are_refused(capsys: pytest.CaptureFixture[str], arguments
     assert said in capsys.readouterr().err
     assert sorted(path.name for path in Path().iterdir()) == before
     darrm.load("gamma.json")
+
+
+def cells(path: str) -> list[list[str]]:
+    """The rows of a table in LaTeX, its head first."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith(r"\begin{tabular}{")
+    assert lines[-1] == r"\end{tabular}"
+    found = [line.removesuffix(r" \\").split(" & ") for line in lines[1:-1] if line != r"\hline"]
+    assert {len(row) for row in found} == {len(lines[0]) - len(r"\begin{tabular}{}")}
+    return found
+
+
+OF_GROUPS = ["--release-epsilon" if word == "--total-epsilon" else word for word in GROUPS]
+AT_ONE_TOTAL = ["--K", "3", "--epsilon", "1", "--base-accuracy", ".9", "--max-affected", "1", "--queries", "4"]
+AT_ONE_TOTAL += ["--total-epsilon", "2", "--total-delta", "1e-5", "--voters", "fresh"]
+
+
+@pytest.mark.parametrize(
+    ("options", "bound"), [(PROBLEM, "tight_epsilon"), (OF_GROUPS, "tight_epsilon"), (AT_ONE_TOTAL, "total")]
+)
+def test_comparisons(options: list[str], bound: str) -> None:
+    for name in ("t.csv", "t.parquet", "t.json", "t.tex"):
+        assert main(["compare", *options, "--out", name]) == 0
+    with Path("t.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    names = [row["name"] for row in found]
+    for name in ("t.parquet", "t.json"):
+        assert [row["name"] for row in rows(name)] == names
+    head, *body = cells("t.tex")
+    assert [row[0] for row in body] == [name.replace("_", r"\_") for name in names]
+    at = head.index(bound.replace("_", r"\_"))
+    for row, cell in zip(found, (row[at] for row in body), strict=True):
+        if cell != r"$\infty$":
+            assert len(cell.replace(".", "").lstrip("0")) <= 4
+            assert float(cell) >= float(row[bound]) * (1 - 1e-11)
+    if options is not PROBLEM:
+        assert "error" not in head  # a decision has none: a column of nothing is left out
+
+
+def test_tables_of_designs_have_a_number_of_gamma_a_column(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", "--K", "3,4,5", "--m", "1", "--epsilon", "0.5", "--out", "table.csv"]) == 0
+    made = darrm.tables.read("table.csv")
+    columns = made.columns()
+    wide = [f"gamma_{l}" for l in range(6)]
+    assert [name for name in columns if name.startswith("gamma")] == wide
+    for i, row in enumerate(made):
+        gamma = [columns[name][i] for name in wide]
+        assert gamma == [*row["gamma"], *[None] * (5 - row["K"])]
+        assert all(columns[name][i] == row[name] for name in columns if name not in wide)
+    for name in ("w.csv", "w.parquet", "w.json", "w.tex"):
+        capsys.readouterr()
+        assert main(["export", "table.csv", "--out", name]) == 0
+        assert "Nothing can be released from it" in capsys.readouterr().err
+    with Path("w.csv").open(encoding="utf-8", newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [[float(row[name] or "nan") for name in wide[:4]] for row in read] == [row["gamma"][:4] for row in made]
+    assert [row["gamma_5"] for row in read[:2]] == ["", ""]
+    for name in ("w.parquet", "w.json"):
+        assert {key: [row[key] for row in rows(name)] for key in wide} == {key: columns[key] for key in wide}
+    head, *body = cells("w.tex")
+    assert "failure" not in head
+    assert [float(row[head.index(r"gamma\_1")]) for row in body] == [0.3333, 0.5, 0.6]
+    assert [row[head.index(r"gamma\_4")] for row in body] == ["", "1", "0.6"]
+
+
+def test_a_table_with_a_failure_and_one_of_decisions() -> None:
+    made = darrm.tables.solve_grid(K=3, m=1, epsilon=0.5)
+    failed = {**made.rows[0], "failure": "too hard"} | dict.fromkeys(("gamma", "error", "gap", "tight_epsilon"))
+    columns = darrm.tables.Table((failed, *made.rows)).columns()
+    assert columns["gamma_3"] == [None, made.rows[0]["gamma"][3]]
+    assert columns["failure"] == ["too hard", None]
+    Path("groups.csv").write_text("groups,total_epsilon,accuracy\n2:1.0 1:.5,1.0,0.7 .6\n", encoding="utf-8")
+    decisions = darrm.tables.solve_grid(darrm.tables.from_csv("groups.csv"))
+    columns = decisions.columns()
+    assert [columns[f"table_{i}"] for i in range(6)] == [[x] for x in decisions.rows[0]["table"]]
+    assert darrm.tables.Table(()).columns() == {}

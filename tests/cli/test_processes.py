@@ -81,10 +81,12 @@ def test_bad_input_is_refused_without_asserts() -> None:
     assert "m must be in (0, K]" in one_line(refused.stderr)
 
 
+@pytest.mark.thorough
 def test_a_bad_design_is_refused_without_asserts() -> None:
     assert run(sys.executable, "-O", str(PROGRAMS / "bad_design.py")).stdout.strip() == b"refused"
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_pictures_without_matplotlib_name_the_remedy(tmp_path: Path, command: str) -> None:
     picture = tmp_path / "gamma.png"
@@ -143,6 +145,7 @@ def test_a_reader_that_leaves_is_no_error(script: str, command: list[str]) -> No
     assert b"darrm: " not in ended.stderr
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("command", [*thorough("solve"), "verify"])
 def test_a_reader_that_leaves_does_not_turn_yes_into_no(script: str, tmp_path: Path, command: str) -> None:
@@ -166,6 +169,7 @@ def test_a_full_disk_behind_standard_output(script: str, command: list[str]) -> 
     assert "No space left" in one_line(ended.stderr)
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("stream", [">", *thorough("2>")])
 def test_closed_streams_do_not_crash(script: str, stream: str) -> None:

@@ -115,7 +115,7 @@ def test_a_ledger_that_is_short_of_one_label(folder: Path, capsys: pytest.Captur
     assert not Path("labels.csv").exists()
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.skipif(
     not Path("/dev/stdout").exists(), reason="needs /dev/stdout: without it a pipe has no name to release to"
 )

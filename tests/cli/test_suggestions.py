@@ -73,6 +73,7 @@ def test_of_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_all(capsys, *DECISION, "--out", "decision.json") == ["report", "release", "budget"]
 
 
+@pytest.mark.thorough
 def test_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     plan = ["plan", "--K", "5", "--epsilon", "0.5", "--accuracy", ".6", "--max-affected", "1", "--queries", "20"]
     budget = ["--total-epsilon", "4", "--total-delta", "1e-5", "--voters", "fresh", "--no-comparison"]

@@ -35,6 +35,7 @@ KINDS = {
     "labels.parquet": "labels",
     "rows.csv": "audit",
     "rows.json": "audit",
+    "rows.tex": "latex",
     "page.html": "page",
     "picture.svg": "picture",
     "picture.png": "picture",
@@ -49,6 +50,7 @@ SAID = {
     "votes": "a file of votes",
     "labels": "a file of released labels",
     "audit": "a table of an audit",
+    "latex": "a table in LaTeX",
     "page": "a page of HTML",
     "picture": "a picture",
 }
@@ -89,7 +91,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *[["export", "gamma.json", "--out", f"export.{kind}"] for kind in ("csv", "json", "parquet")],
             ["export", "decision.json", "--out", "decision_export.csv"],
             *[[*release, f"labels.{kind}"] for kind in ("csv", "json", "parquet")],
-            *[[*audit, f"rows.{kind}"] for kind in ("csv", "json")],
+            *[[*audit, f"rows.{kind}"] for kind in ("csv", "json", "tex")],
         ]
         for command in commands:
             assert main(command) == 0, command
@@ -139,7 +141,7 @@ def test_other_files_are_of_no_kind(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize("command", OF_DESIGNS)
 def test_in_place_of_a_design(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for name, kind in KINDS.items():
-        if kind != "design":
+        if kind != "design" and (command, kind) != ("export", "table"):  # it exports these too
             said = refused(capsys, *(word.format(name) for word in OF_DESIGNS[command]))
             assert said.startswith(f"darrm: {name} is {SAID[kind]}, not a design file. "), said
 
@@ -170,6 +172,7 @@ def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
         (["verify", "design.csv"], "design.csv is a design file, not a table of designs. Rename it"),
         (["verify", "ledger.json"], "ledger.json is a ledger, not a design file. Run: darrm ledger show ledger.json"),
         (["verify", "page.html"], "page.html is a page of HTML, not a design file"),
+        (["release", "gamma.json", "--votes", "rows.tex", "--out", "o.csv"], "a table in LaTeX, not a file of votes"),
         (["ledger", "show", "gamma.json"], "gamma.json is a design file, not a ledger. Run: darrm verify "),
         (["release", "gamma.json", "--votes", "labels.csv", "--out", "o.csv"], "released labels, not a file of votes"),
         (["release", "gamma.json", "--votes", "decision.json", "--out", "o.csv"], "a design file, not a file of votes"),

@@ -175,6 +175,7 @@ def test_too_many_voters_are_refused_with_what_fits(large: DecisionProblem, alik
     check_absent(DecisionProblem([VoterGroup(25, 1.0, max_affected=1)], 1.0, classes=3), alike=True)
 
 
+@pytest.mark.thorough
 def test_the_command_line_solves_verifies_and_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ def test_what_takes_some_minutes_is_allowed(fine: DecisionProblem) -> None:
     check_absent(fine)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("large", "searches"),
     [

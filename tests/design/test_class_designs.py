@@ -35,6 +35,7 @@ GOLDEN = [
 ]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("C", "K", "t", "epsilon", "total", "delta", "accuracy", "most_votes", "right"), GOLDEN)
 def test_golden(
     C: int, K: int, t: int, epsilon: float, total: float, delta: float, accuracy: float, most_votes: float, right: float
@@ -114,6 +115,7 @@ def random_problem(rng: np.random.Generator) -> tuple[DecisionProblem, Objective
     return problem, wanted[rng.integers(len(wanted))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [3, *thorough(0, 1, 2)])
 def test_every_row_at_once_gives_the_same(seed: int) -> None:
     rng = np.random.default_rng(70 + seed)

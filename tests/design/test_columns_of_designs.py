@@ -66,13 +66,13 @@ def test_files_and_frames_hold_all_digits(design: darrm.Design | darrm.DecisionD
 
 @pytest.mark.parametrize("design", [MAJORITY, DECISION], ids=["majority", "decision"])
 def test_a_name_means_its_format(design: darrm.Design | darrm.DecisionDesign, tmp_path: Path) -> None:
-    for name in ("gamma.csv", "gamma.PARQUET"):
+    for name in ("gamma.csv", "gamma.PARQUET", "gamma.tex"):
         with pytest.raises(darrm.InputError, match="A design file is JSON"):
             design.save(tmp_path / name)
-    for name in ("gamma.json", "gamma.parquet"):
+    for name in ("gamma.json", "gamma.parquet", "gamma.tex"):
         with pytest.raises(darrm.InputError, match="to_csv writes CSV"):
             design.to_csv(tmp_path / name)
-    with pytest.raises(darrm.InputError, match=r"must end in \.csv, \.parquet, \.json"):
+    with pytest.raises(darrm.InputError, match=r"must end in \.csv, \.parquet, \.json, \.tex"):
         frames.write(tmp_path / "gamma.xlsx", design.columns())
     assert list(tmp_path.iterdir()) == []
 

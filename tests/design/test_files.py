@@ -101,6 +101,7 @@ def test_a_design_comes_back_exactly(path: Path, prior: str, objective: str, K: 
     assert (after.error, after.disagreement) == (before.error, before.disagreement)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "p", [[0.1, 0.2, 0.3, 0.4, 0.45], [0.9, 0.8, 0.7, 0.6, 0.55], [0.1, 0.9, 0.2, 0.8, 0.3], [0.5] * 5]
 )

@@ -97,6 +97,7 @@ def test_rows_that_are_exact_pay_for_no_rounding() -> None:
         assert bound == pytest.approx(3 * (true + 0.01 * paid), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_where_a_decision_is_far_more_private_than_a_vote() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(15, 0.5, 5.299e-9)], epsilon=2.376e-05, delta=0.0)
     assert darrm.solve(problem, objective=darrm.objectives.truth([0.913558], [0.381287, 0.618713])).gap <= TIGHT

@@ -454,6 +454,7 @@ def test_solve_says_what_it_takes() -> None:
             darrm.solve(**bad)  # type: ignore[arg-type]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 1e-5])
 @pytest.mark.parametrize("shape", ["free", "monotone"])
 def test_binding_constraints_of_a_neighbour_change_nothing(Delta: float, shape: str) -> None:

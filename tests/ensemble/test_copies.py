@@ -159,6 +159,7 @@ def test_what_cannot_be_asked_of_a_budget(options: dict[str, Any], message: str)
         fresh(**options).fit(X, Y)
 
 
+@pytest.mark.thorough
 def test_copies_of_fixed_voters_need_no_share() -> None:
     model = PrivateMajorityClassifier(voters="fixed", epsilon=1.0, Delta=1e-5, K=3)
     with pytest.raises(darrm.InputError, match="copies must not be given for fixed voters"):

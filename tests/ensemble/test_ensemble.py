@@ -82,7 +82,7 @@ def teacher(epsilon: Any, **options: Any) -> DPLogisticRegression:
 # ---- DP-SGD
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "adjacency"),
     [
@@ -425,7 +425,7 @@ def test_noise_can_be_planned_for_a_number_of_queries() -> None:
 # ---- teachers that are not private
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{"sigma": 4.0}, {"sigma": None, "gamma": 0.2}], ids=str)
 def test_noisy_max_is_metered(options: dict[str, Any]) -> None:
     model = pate(**options).fit(X, Y)
@@ -655,7 +655,7 @@ def test_one_declared_limit_is_kept_alone() -> None:
             PrivateMajorityClassifier(DPLogisticRegression(5.0, 1e-3), voters="fixed", K=3, **limit).fit(X, y)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "least"),
     [

@@ -146,6 +146,7 @@ def test_a_plan_is_not_more_often_wrong_than_noisy_max_of_the_same_total() -> No
     assert design.expected_cost < cost_of(table, design.problem, truth)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("options", [{"sigma": 4.0}, {"gamma": 0.2}], ids=str)
 def test_noisy_max_pays_by_its_exact_total(options: dict[str, float]) -> None:
     model = pate(**options).fit(X, Y)
@@ -238,6 +239,7 @@ def test_nothing_is_drawn_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch)
         assert len(model.predict(X[:allowed])) == allowed
 
 
+@pytest.mark.thorough
 def test_two_classes_of_planned_teachers() -> None:
     model = pate(queries=5).fit(X, KIND > 0)
     assert compose(model.design_, 5, delta=1e-5, voters="fresh").upper <= 5.0

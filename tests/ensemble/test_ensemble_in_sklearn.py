@@ -114,6 +114,7 @@ def test_votes_under_noise_have_no_shares(model: PrivateMajorityClassifier, name
     assert hasattr(fixed().fit(X, Y), name)
 
 
+@pytest.mark.thorough
 def test_scorers_and_calibration_take_fixed_voters() -> None:
     model = fixed().fit(X, Y)
     assert get_scorer("roc_auc")(model, X, Y) == roc_auc_score(Y, model.predict_proba(X)[:, 1]) > 0.8

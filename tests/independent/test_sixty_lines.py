@@ -121,6 +121,7 @@ def test_tables_of_absent_voters_are_named_and_not_counted(tmp_path: Path) -> No
         assert "whole" in error
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("part", ["design", "problem", "group", "table for fewer voters"])
 def test_what_says_more_than_is_read_is_not_judged(tmp_path: Path, part: str) -> None:
     """Such as what voters answer by, or a promise of its own: a check that leaves it out would judge something else."""
@@ -214,8 +215,8 @@ def test_it_is_short_and_plain() -> None:
 def test_the_page_prints_it_and_shows_what_the_command_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (SCRIPT.parent / "independent.md").read_text(encoding="utf-8")
-    assert f"```{{literalinclude}} {SCRIPT.name}\n" in page
+    page = (SCRIPT.parent / "howto" / "verify.md").read_text(encoding="utf-8")
+    assert f"```{{literalinclude}} ../{SCRIPT.name}\n" in page
     *before, last = re.findall(r"^\$ (.*)\n([^$`]*)", page, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     for command, _ in before:

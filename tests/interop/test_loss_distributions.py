@@ -170,6 +170,7 @@ def test_too_many_points_are_refused() -> None:
         privacy_loss_distribution(design, voters="fresh", queries=30_000, interval=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queries", [10**5, *thorough(10**7)])
 def test_labels_that_cost_more_than_690_nats(queries: int) -> None:
     design = darrm.solve(K=3, m=1, epsilon=0.1)
@@ -243,7 +244,7 @@ def test_asymmetric_distributions_stay_asymmetric() -> None:
         assert (row >= exact - 1e-15).all()
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "of",
     [
@@ -320,6 +321,7 @@ def test_labels_are_composed_as_often_as_told(designs: dict[str, Any]) -> None:
     assert flat > max(cost(labels(12)), cost(gaussian(6.0)), cost(many(gaussian(12.0), 3)))
 
 
+@pytest.mark.thorough
 def test_fixed_voters_composed_are_several_sets_of_them(designs: dict[str, Any]) -> None:
     event = dp_event(designs["majority"], voters="fixed", queries=10**6)
     for n in (1, 3):
@@ -378,6 +380,7 @@ def test_an_accountant_without_neighbours_is_for_adding_or_removing(designs: dic
 # Without dp-accounting
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["dp_accounting", "attr"])
 def test_a_missing_library_is_named(name: str) -> None:
     program = (

@@ -186,6 +186,7 @@ def test_label_dp_bounds_every_measure(eta: list[float], epsilon: float) -> None
     assert np.all(individual_advantage(LLP, eta) <= bounds.proportions_individual(eta) + 1e-14)
 
 
+@pytest.mark.thorough
 @given(p=st.floats(0, 1), k=st.integers(1, 60))
 @settings(derandomize=True, max_examples=60, deadline=None)
 def test_exact_proportions_of_like_labels(p: float, k: int) -> None:

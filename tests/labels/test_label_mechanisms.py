@@ -25,6 +25,7 @@ def exact_pmf(p: list[float]) -> list[Fraction]:
     return out
 
 
+@pytest.mark.thorough
 def test_leave_one_out_keeps_its_relative_accuracy() -> None:
     rng = np.random.default_rng(1)
     near_half = 0.5 + 1e-9 * rng.standard_normal(30)

@@ -557,6 +557,7 @@ def test_fitting_leaves_the_released_sums_alone() -> None:
     assert model.coef_.tolist() == BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS).coef_.tolist()
 
 
+@pytest.mark.thorough
 @seeded
 def test_adam_comes_near_the_minimum_and_asks_for_no_more() -> None:
     X, y = records(4000, 3)

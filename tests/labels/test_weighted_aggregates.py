@@ -771,7 +771,7 @@ def aggregated_loss(moment: np.ndarray, m: int, rng: np.random.Generator) -> tup
     return rows.T @ rows / m, float(r @ moment @ r), float(least)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("d", "m"), [(1, 5), (5, 20), *thorough((3, 8), (5, 40))])
 def test_the_loss_of_like_bags_has_its_law(d: int, m: int) -> None:
     from scipy.stats import f, kstest

@@ -274,7 +274,7 @@ def exact_leakage(known_votes: tuple[int, ...], gamma: float) -> float:
 VOTES = {2: 12, 3: 6, 4: 3, 5: 2}  # classes: most votes for one
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("gamma", [0.2, 1.0, 5.0, *thorough(0.05, 0.5, 2.0, 3.5)])
 def test_no_votes_leak_more_than_the_bounds(gamma: float) -> None:
     for m, most in VOTES.items():
@@ -307,7 +307,7 @@ def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -
                 assert entrywise_leakage(votes, gamma) <= entrywise_leakage(raised, gamma) + 1e-11
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("gamma", [1e-300, 1e-9, 0.05, 0.69, 2.0, 20.0, 49.9, 200.0])
 def test_the_bound_is_rounded_up(gamma: float) -> None:
     """Against B1 as the paper prints it, in so many digits that it does not cancel."""
@@ -339,6 +339,7 @@ def test_the_bound_for_the_votes_at_hand_is_rounded_up(gamma: float) -> None:
             assert total.ln() <= found <= (total + 5 * parts / 10**12).ln()
 
 
+@pytest.mark.thorough
 def test_bounds_at_the_ends_of_float64() -> None:
     for gamma in (5e-324, 1e-200, 800.0, 1e308):
         for votes in ([5, 3], [10**12, 0, 0], [4, 4, 1], [1e300, 1e300, 0], [10**12, 10**12 - 1]):

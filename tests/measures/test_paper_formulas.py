@@ -80,6 +80,7 @@ def test_the_integrals_of_appendix_c(m: int, gamma: float) -> None:
     assert of_h(m, gamma) - of_h(m - 1, gamma) == pytest.approx((2.0**-m - c**m) / m, abs=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
 def test_the_bound_is_concave_in_the_number_of_classes(gamma: float) -> None:
     """(75) to (78): e to the bound has the differences that are printed, and tends to e^gamma."""

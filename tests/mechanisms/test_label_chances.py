@@ -36,6 +36,7 @@ ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", ORACLES)
 @pytest.mark.parametrize("counts", [*COUNTS[:4], *thorough(*COUNTS[4:])])
 @pytest.mark.parametrize("parameter", [0.3, 0.9, 2.5])
@@ -71,6 +72,7 @@ def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) ->
         assert mechanism.chances(counts) == pytest.approx(wanted, rel=1e-12, abs=1e-300)
 
 
+@pytest.mark.thorough
 def test_a_class_out_of_reach_is_cut_off() -> None:
     """It is said to win with chance 0, and what it may win is within what is cut off."""
     for mechanism, lost in ((GaussianNoisyMax(1.0), 26), (LaplaceNoisyMax(1.0), 61)):
@@ -127,6 +129,7 @@ def test_nodes_integrate_what_they_should_exactly(n: int) -> None:
         assert abs(float(exact * (power + 1) - 1)) <= (power + 2) * 2.0**-53
 
 
+@pytest.mark.thorough
 def test_too_many_terms_are_refused() -> None:
     counts = np.random.default_rng(1).integers(0, 10**6, size=(10_000, 10))
     with pytest.raises(InputError, match=r"sums of more than 1e\+10 terms"):

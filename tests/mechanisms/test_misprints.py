@@ -12,6 +12,7 @@ import pytest
 
 import darrm
 from darrm import baselines, priors
+from darrm.constraints.multisets import corner_points, count_multisets
 
 
 def printed_subsampling(l: int, K: int, m: int) -> Fraction:
@@ -117,6 +118,117 @@ def test_equation_77_is_no_identity() -> None:
     grid = np.linspace(0.01, 0.99, 50)
     assert all(np.diff([cost(p, 0.5) for p in grid]) > 0)
     assert all(np.diff([cost(0.5, q) for q in grid]) < 0)
+
+
+def pmf(p: float) -> list[float]:
+    return [comb(K, l) * p**l * (1 - p) ** (K - l) for l in range(K + 1)]
+
+
+LOWER, UPPER = range(MIDDLE + 1), range(MIDDLE + 1, K + 1)
+
+
+def test_equation_36_has_d_for_d_prime() -> None:
+    p, q = 0.3, 0.25
+
+    def right_side(first: float) -> float:
+        upper = sum((GAMMA[l] + (1 - GAMMA[l]) / 2) * pmf(first)[l] for l in UPPER)
+        return math.exp(M * EPSILON) * (upper + sum((1 - GAMMA[l]) / 2 * pmf(q)[l] for l in LOWER))
+
+    meant = math.exp(M * EPSILON) * (1 + ahead(q)) / 2
+    assert right_side(q) == pytest.approx(meant)
+    assert meant == pytest.approx(0.3843, abs=1e-4)
+    assert right_side(p) == pytest.approx(0.4799, abs=1e-4)
+
+
+def test_upper_sums_of_equations_48_to_50_begin_one_later() -> None:
+    """They are (47) by K - l for l, where the l of the closest vote for 0 is in the first sum alone."""
+    excess = [a - math.exp(M * EPSILON) * b for a, b in zip(pmf(0.3), pmf(0.25), strict=True)]
+    before = sum(excess[l] * GAMMA[l] for l in UPPER) - sum(excess[l] * GAMMA[l] for l in LOWER)
+
+    def mirrored(first: int) -> float:
+        lower = sum(excess[K - l] * GAMMA[K - l] for l in range(MIDDLE + 1))
+        return lower - sum(excess[K - l] * GAMMA[K - l] for l in range(first, K + 1))
+
+    assert before == pytest.approx(cost(0.3, 0.25), rel=1e-12)
+    assert mirrored((K + 1) // 2) == pytest.approx(before, rel=1e-12)
+    assert mirrored((K - 1) // 2) == pytest.approx(before + 0.0115, abs=1e-4)
+
+
+def test_equations_78_to_87() -> None:
+    """The probability of 1, its polynomial h and the derivative: wrong condition, exponent, constant, no g(l)."""
+    p, step = 0.3, 1e-6
+    one = (1 + ahead(p)) / 2
+    given = [(1 + (1 if 2 * l > K else -1) * GAMMA[l]) / 2 for l in range(K + 1)]  # Pr[1 | L = l]
+    assert sum(x * a for x, a in zip(given, pmf(p), strict=True)) == pytest.approx(one)
+    assert sum(given[1] * a for a in pmf(p)) == pytest.approx(given[1]) != pytest.approx(one, abs=0.05)  # (78)
+
+    def polynomial(less_by: int) -> float:
+        lower = sum(GAMMA[l] * comb(K, l) * p**l * (1 - p) ** (K - l - less_by) for l in LOWER)
+        return sum(GAMMA[l] * pmf(p)[l] for l in UPPER) / 2 - lower / 2 + 1 / 2
+
+    assert polynomial(0) == pytest.approx(one) == pytest.approx(0.216)
+    assert polynomial(1) == pytest.approx(0.0843, abs=1e-4)  # (81) to (83)
+    g = [(1 if 2 * l > K else -1) * GAMMA[l] / 2 for l in range(K + 1)]
+    assert sum(x * a for x, a in zip(g, pmf(p), strict=True)) == pytest.approx(one - 1 / 2)  # (84)
+    slope = (ahead(p + step) - ahead(p - step)) / (4 * step)
+    first, second = ([K * factor[l + i] * less(l, p) for l in range(K)] for i, factor in ((1, g), (0, g)))
+    without = [K * less(l, p) for l in range(K)]
+    assert sum(first) - sum(second) == pytest.approx(slope, abs=1e-8)
+    assert sum(first) - sum(without) == pytest.approx(-8.106, abs=1e-3)  # (86); (87) lacks both, and so is 0
+    assert slope == pytest.approx(1.26, abs=1e-3)
+
+
+def test_equation_93_has_another_power() -> None:
+    e, q, step = math.exp(EPSILON), 0.2, 1e-6
+    plain = np.ones(K + 1)
+    slope = (cost(e * (q + step), q + step, gamma=plain) - cost(e * (q - step), q - step, gamma=plain)) / (2 * step)
+
+    def printed(power: bool) -> float:
+        """Its eight sums, over l up to the middle or from behind it, and one less."""
+
+        def sums(p: float) -> tuple[float, ...]:
+            ranges = (range(MIDDLE + 1), range(MIDDLE + 1, K), range(MIDDLE), range(MIDDLE, K))
+            return tuple(K * sum(less(l, p) for l in some) for some in ranges)
+
+        near, far = sums(q), sums(e * q)
+        third = far[0]
+        if power:
+            third = K * sum(
+                comb(K - 1, l) * (EPSILON * q) ** EPSILON * (1 - e * q) ** (K - l - 1) for l in range(MIDDLE + 1)
+            )
+        high, low = math.exp(M * EPSILON), e
+        return high * (-near[0] + near[1] + near[2] - near[3]) + low * (third - far[1] - far[2] + far[3])
+
+    assert printed(False) == pytest.approx(slope, abs=1e-7)
+    assert printed(True) == pytest.approx(45.68, abs=1e-2)
+    assert slope == pytest.approx(0.0726, abs=1e-4)
+
+
+def test_equation_203_lacks_the_weight_of_a_point() -> None:
+    """K = 1: the mean of alpha_1 - alpha_0 = 2 p - 1 over [.5, 1] is .25 of length; the grid has 50 points."""
+    theta = 0.01
+    grid = sum(2 * (0.5 + theta * i) - 1 for i in range(50))
+    assert grid == pytest.approx(24.5)
+    assert theta * grid == pytest.approx(0.245)
+
+
+def test_line_6_of_algorithm_3_favours_1_at_ties() -> None:
+    """K = 11, m = 4, l = 5: with half of the ties, as in (20) and Lemma 3.1, the minority's bit is the less likely."""
+    above, tied = sum(comb(5, j) * comb(6, 4 - j) for j in (3, 4)), comb(5, 2) * comb(6, 2)
+    printed, meant = (Fraction(above) + share * tied for share in (1, Fraction(1, 2)))
+    assert float(printed / comb(11, 4)) == pytest.approx(0.6515, abs=5e-5)
+    assert float(meant / comb(11, 4)) == pytest.approx(0.4242, abs=5e-5)
+    assert float(1 - 2 * meant / comb(11, 4)) == pytest.approx(baselines.subsampling(11, 4)[5], abs=1e-15)
+
+
+def test_corners_of_lemma_5_1_depend_on_the_delta_of_a_voter() -> None:
+    """Delta = 0 and delta > 0: the eight points that the lemma names for delta > 0 are four."""
+    D, e = 0.0, math.e
+    high, low = (e + D) / (e + 1), (1 - D) / (e + 1)
+    named = {(0.0, 0.0), (1.0, 1.0), (0.0, D), (D, 0.0), (1 - D, 1.0), (1.0, 1 - D), (high, low), (low, high)}
+    assert len(named) == len(corner_points(1.0).p) == 4
+    problem = darrm.MajorityProblem(3, 1, 1.0, Delta=0.0, delta=1e-3)
+    assert len(darrm.linear_program(problem).A) == count_multisets(3, 4)
 
 
 def test_equation_116_has_one_factor_too_many_and_122_one_too_few() -> None:

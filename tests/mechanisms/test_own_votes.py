@@ -97,6 +97,7 @@ def test_counts_are_of_so_many_rows_and_not_of_others_in_their_proportion() -> N
         mechanism_of(darrm.priors.votes(VOTES[:1])).release(VOTES[0])
 
 
+@pytest.mark.thorough
 def test_designs_read_back_and_planned_ones_refuse_too(tmp_path: Path) -> None:
     plan = darrm.plan(
         *(), K=K, epsilon=0.5, queries=N, total_epsilon=3, total_delta=1e-6, voters="fresh", max_affected=1,

@@ -73,7 +73,7 @@ def test_an_accuracy_is_that_of_both_truths() -> None:
 PROBLEM = DecisionProblem([VoterGroup(3, 1.0), VoterGroup(2, 0.5)], 1.0)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("which", "answers"),
     [

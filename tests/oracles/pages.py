@@ -7,7 +7,10 @@ VOID = {"meta", "img", "br", "hr", "link"}
 
 
 class Page(HTMLParser):
-    """Tables by name, headings, images and every address of a page; tags must close in order."""
+    """Tables by name, headings, images and every address of a page; tags must close in order.
+
+    A cell has the number that stands there for programs, if there is one; ``printed`` are the cells that readers see.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -15,6 +18,7 @@ class Page(HTMLParser):
         self.headings: list[tuple[int, str]] = []
         self.images: list[dict[str, str | None]] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.printed: list[str] = []
         self.text = ""
         self._open: list[str] = []
         self.feed(html)
@@ -33,6 +37,9 @@ class Page(HTMLParser):
             self._rows.append([])
         elif tag in ("th", "td"):
             self._rows[-1].append("")
+            self.printed.append("")
+        elif tag == "data":
+            self._rows[-1][-1] += str(given["value"])
         elif tag == "img":
             self.images.append(given)
         elif re.fullmatch("h[1-6]", tag):
@@ -46,7 +53,8 @@ class Page(HTMLParser):
             return
         self.text += data
         if {"th", "td"} & set(self._open):
-            self._rows[-1][-1] += data
+            self._rows[-1][-1] += data if "data" not in self._open else ""
+            self.printed[-1] += data
         if self._open and re.fullmatch("h[1-6]", self._open[-1]):
             level, words = self.headings[-1]
             self.headings[-1] = (level, words + data)

@@ -57,6 +57,7 @@ def test_planned_labels_are_right_more_often_than_noisy_max(
     assert 1 - plan.wrong > right + 0.003
 
 
+@pytest.mark.thorough
 def test_private_voters_and_what_the_same_budget_buys() -> None:
     plan = darrm.plan(
         K=7,
@@ -140,6 +141,7 @@ def test_groups_and_classes_beyond_a_linear_program() -> None:
         darrm.plan([*groups, darrm.VoterGroup(3, math.inf)], accuracy=0.7, classes=4, voters="fixed", **budget)
 
 
+@pytest.mark.thorough
 def test_few_rounds_find_the_table_of_a_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tangent where the table is broken, not where the way from there is allowed again, took 59 rounds."""
     groups = [darrm.VoterGroup(2, 3.0), darrm.VoterGroup(2, 2.0, 1e-7)]

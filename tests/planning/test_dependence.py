@@ -53,6 +53,7 @@ def test_labels_like_draws_at_random_say_so_first(classes: int) -> None:
     assert 0.9 * wrong < plan.wrong < wrong
 
 
+@pytest.mark.thorough
 def test_a_plan_by_a_prior_of_votes_says_so_too() -> None:
     many, few = (
         darrm.plan(
@@ -65,6 +66,7 @@ def test_a_plan_by_a_prior_of_votes_says_so_too() -> None:
     assert plan_words.together(few).startswith("One label is (")
 
 
+@pytest.mark.thorough
 def test_labels_that_follow_the_votes_say_nothing() -> None:
     plan = darrm.plan([(9, math.inf)], classes=2, accuracy=0.8, max_affected=1, queries=10, total_epsilon=5, **TOTAL)
     assert plan.on_votes is not None

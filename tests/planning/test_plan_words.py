@@ -128,6 +128,7 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
         assert not any("come together" in one for one in plan_words.remarks(plan))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("total", "pays"),
     [
@@ -144,6 +145,7 @@ def test_what_pays_for_fixed_voters_is_named_where_it_is_near(total: tuple[float
     assert [pays in one for one in said] == ([True] if pays else [])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("total", [2.0, 0.3])
 def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: float) -> None:
     """Where any is not private, the coins of the labels alone bound the total of fixed voters."""
@@ -219,6 +221,7 @@ def test_plans_of_the_same_fixed_voters_are_not_to_be_added(voters: str, epsilon
     assert plan.spent <= 2
 
 
+@pytest.mark.thorough
 def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
     """Rounded to the nearest, .0856 a vote cost 6.0008 where 6 stood beside it."""
     epsilon, total = 0.5, 6.0
@@ -239,6 +242,7 @@ def test_a_total_delta_is_printed_in_full() -> None:
     assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("queries", "again"), [(4, "it holds for a second release"), (5, "does not cover a second release")]
 )
@@ -283,6 +287,7 @@ def test_a_total_that_is_the_price_but_for_rounding_is_the_price(voters: str) ->
     assert sum(one.startswith("The total covers the") for one in plan.assumptions) == 1
 
 
+@pytest.mark.thorough
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
     asked: dict[str, Any] = {"K": 5, "epsilon": 0.25, "accuracy": 0.8, "max_affected": 1, "queries": 10}
     asked |= {"total_delta": 1e-6, "voters": "fixed", "compare": False}

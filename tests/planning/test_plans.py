@@ -106,6 +106,7 @@ def test_the_budget_is_spent_or_not_needed(planned: tuple[dict[str, Any], Plan])
         assert plan.spent >= 0.99 * plan.total_epsilon
 
 
+@pytest.mark.first(1)
 def test_what_a_comparison_says_of_totals_is_so(planned: tuple[dict[str, Any], Plan]) -> None:
     _, plan = planned
     assert plan.comparison is not None
@@ -124,6 +125,7 @@ def test_what_a_comparison_says_of_totals_is_so(planned: tuple[dict[str, Any], P
             assert found.lower * (1 - 1e-9) <= row.total <= max(found.upper, 1e-9) * 1.005, row.name
 
 
+@pytest.mark.thorough
 def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) -> None:
     _, plan = planned
     assert plan.comparison is not None
@@ -159,6 +161,7 @@ def test_calibrated_mechanisms_spend_what_there_is() -> None:
     assert [(row.name, row.total, row.wrong) for row in same] == [(row.name, row.total, row.wrong) for row in found]
 
 
+@pytest.mark.thorough
 def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
     """Nor does any other mechanism, so none is listed; at a budget just below, all are."""
     problem = PROBLEMS["fixed above their price"]
@@ -293,6 +296,7 @@ class TestStopped:
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
 
+    @pytest.mark.first(1)
     @pytest.mark.parametrize(
         "asked",
         [
@@ -499,6 +503,7 @@ def test_a_plan_by_a_prior_is_that_of_the_accountant() -> None:
     assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= plan.spent <= 2.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("K", "epsilon", "Delta", "reached", "queries", "total", "before"),
     [
@@ -526,6 +531,7 @@ def test_a_plan_by_a_prior_is_better_than_all_else(
     assert darrm.accounting.plan(K=K, epsilon=epsilon, Delta=Delta, max_affected=reached, **budget) == plan.design
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("K", "epsilon", "Delta", "queries", "total", "delta", "before"),
     [(7, 0.2, 1e-4, 30, 4.0, 0.1, 0.0480573), *thorough((11, 0.0892, 1e-4, 100, 5.0, 0.0297, 0.0449320))],
@@ -541,6 +547,7 @@ def test_voters_that_fail_are_planned_for_without_a_share_of_delta_too(
     assert compose(design, queries, delta=delta, voters="fresh").upper <= total
 
 
+@pytest.mark.thorough
 def test_voters_that_fail_can_be_said_in_three_ways() -> None:
     asked = SMALL | {"compare": False, "base_accuracy": None, "accuracy": 0.8}
     one = darrm.plan(**asked | {"Delta": 1e-7})

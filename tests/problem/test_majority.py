@@ -21,7 +21,7 @@ VALUES = [
 ] + [(2.5, 1e-4, 0.03, 3), (3, 0.0, 0.2, 2), (3, 0.0, 0.9, 3)]
 
 
-@pytest.mark.first(20)
+@pytest.mark.first(4)
 @pytest.mark.parametrize(("m", "delta", "Delta", "max_affected"), VALUES)
 def test_any_m_and_delta_against_every_multiset(m: float, delta: float | None, Delta: float, max_affected: int) -> None:
     """Solve, certificate, tight epsilon and both engines, in exact fractions from the definition."""

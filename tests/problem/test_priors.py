@@ -339,6 +339,7 @@ def test_a_prior_goes_through_files_and_tables(tmp_path: Path) -> None:
     assert table.lookup(3, 2, 0.5, prior=prior).prior == prior
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("options", "warned"),
     [

@@ -179,6 +179,7 @@ def test_names_that_are_none_are_refused(
         assert len(said) == 1
 
 
+@pytest.mark.thorough
 def test_plans_keep_names() -> None:
     asked = {"max_affected": 1, "queries": 3, "total_epsilon": 2.0, "total_delta": 1e-6, "voters": "fresh"}
     for groups in ([VoterGroup(3, 0.5, names=["a", "b", "c"])], [(3, 0.5, 0.0, None, ["a", "b", "c"])]):

@@ -73,7 +73,7 @@ def test_a_deviate_has_its_law(draw: Callable[..., Deviates], bits: int) -> None
     assert p_value(np.bincount(cells, minlength=40), np.full(40, 1 / 40)) > RARE
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw", [gaussian, exponential])
 def test_digits_that_decided_are_kept(draw: Callable[..., Deviates]) -> None:
     """Words of 3 bits: of the six bits that the first two tell all cells are as likely as they should.
@@ -107,7 +107,7 @@ def chances(law: Any, means: Array) -> Array:
     )
 
 
-@pytest.mark.first(5)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("bits", [64, 4])
 @pytest.mark.parametrize("draw", LAWS)
 def test_the_largest_is_as_likely_as_it_should(draw: Callable[..., Deviates], bits: int) -> None:
@@ -214,6 +214,7 @@ def test_logarithms_are_enclosed() -> None:
                     assert most == math.inf
 
 
+@pytest.mark.thorough
 def test_gumbels_are_made_of_exponentials() -> None:
     """The race: the largest of -ln E_j - rate a_j is the first of E_j e^(rate a_j), and all is as likely as softmax."""
     behind, rate = np.array([0, 1, 2, 5]), 0.5

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise, product
@@ -110,6 +111,7 @@ def test_the_table_stands_there_to_the_last_digit(case: tuple[DecisionDesign, Pa
         assert row[G + 1].strip("“”") == cheaper
 
 
+@pytest.mark.thorough
 def test_where_both_answers_cost_the_same_rounding_prefers_none(few_labels: None) -> None:
     """Two groups that are right equally often: at 3 of 6 votes for 1 there is nothing to choose."""
     groups = [VoterGroup(4, epsilon=0.1), VoterGroup(2, epsilon=0.25)]
@@ -118,6 +120,7 @@ def test_where_both_answers_cost_the_same_rounding_prefers_none(few_labels: None
     assert {n for n, cheaper in said.items() if cheaper == "either"} == {(1, 2), (2, 1), (3, 0)}
 
 
+@pytest.mark.thorough
 def test_a_decision_without_a_proved_gap_is_called_no_optimum(design: DecisionDesign, few_labels: None) -> None:
     with_gap, without = (
         report.html(made, full=False) for made in (design, DecisionDesign(design.problem, design.table, TRUTH))
@@ -195,6 +198,7 @@ def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDe
         assert float(worst.excess) >= certificate.needed_delta - 2 * certificate.rounding - 1e-14
 
 
+@pytest.mark.first(1)
 def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     text = " ".join(page.text.split())
@@ -249,6 +253,7 @@ def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() ->
     assert page.rows("Total epsilon of many labels")[1][4] == "not computed"
 
 
+@pytest.mark.thorough
 def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
     """Three voters without privacy are as many as one change reaches. It may reach the three private ones instead.
 
@@ -267,6 +272,7 @@ def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
     assert compose(design, 2, delta=1e-5, voters="fixed").upper > 2 * compose(design, 2, delta=0, voters="fresh").upper
 
 
+@pytest.mark.thorough
 def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -284,6 +290,7 @@ def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number
         assert fixed <= float(total) <= fixed * 1.00001
 
 
+@pytest.mark.thorough
 def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     """The optimum of the guarantee alone breaks the profile that this design was solved for, and says so."""
     problem = DecisionProblem(HOSPITALS, epsilon=1.0)
@@ -435,3 +442,15 @@ def test_many_multisets_get_a_short_report() -> None:
     assert page.text.count("left out of this short report") == 2
     assert "No gap is proved" in page.text
     assert len(page.rows("The decision, all rows")) == 169
+
+
+def test_cells_are_short_groups_are_named_and_the_box_says_what_was_minimised(few_labels: None) -> None:
+    groups = [VoterGroup(2, 1.0, names=["anna", "ben"]), VoterGroup(3, 0.3, 1e-6, names=["x", "y", "z"])]
+    design = darrm.solve(DecisionProblem(groups, 1 / 3, 1e-5), objective=objectives.truth([0.8, 2 / 3]))
+    page = Page(report.html(design, full=False))
+    assert [row[0] for row in page.rows("The groups")] == ["group 1: anna, ben", "group 2: x, y, z", "all"]
+    numbers = [found for cell in page.printed for found in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", cell)]
+    assert max(len(found.replace(".", "").lstrip("0")) for found in numbers) == 7
+    box = page.text.split("The guarantee\n")[0]
+    assert "minimised: how often the answer is wrong" in box
+    assert sections.figure(design.expected_cost) in box

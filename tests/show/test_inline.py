@@ -18,6 +18,7 @@ GROUPS = (
 )
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("several", [1, 2, 3, 4])
 def test_decisions_show_guarantee_picture_and_table(several: int) -> None:
     pytest.importorskip("matplotlib")
@@ -49,6 +50,7 @@ def test_without_matplotlib_there_is_no_picture(monkeypatch: pytest.MonkeyPatch)
     assert f"{design.table[1, 1]:.3f}" in text
 
 
+@pytest.mark.thorough
 def test_a_comparison_of_one_release_shows_itself() -> None:
     found = darrm.compare(darrm.MajorityProblem(3, 2, 0.3))
     text = found._repr_html_()

@@ -59,6 +59,7 @@ def test_svg_names_what_it_shows(tmp_path: Path, problem: darrm.MajorityProblem,
         assert word in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("K", [8, *thorough(1, 3, 11, 101)])
 def test_votes_are_counted_in_whole_numbers(K: int) -> None:
     problem = darrm.MajorityProblem(K=K, m=1, epsilon=0.1)

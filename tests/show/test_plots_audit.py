@@ -104,7 +104,7 @@ def test_utility_over_bag_sizes() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "8"]
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (0.5, 1.0)]
@@ -149,6 +149,7 @@ def test_mechanisms_at_one_utility_are_drawn() -> None:
     assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == (figures.LOOKS[0][0], "none")
 
 
+@pytest.mark.thorough
 def test_a_curve_of_one_name_has_it() -> None:
     releases = [("mine", darrm.labels.GeometricLabelProportions(epsilon)) for epsilon in (2.0, 0.5)]
     axes = plots_audit.plot_audit(labels.audit(releases, np.full(8, 0.3), bag_size=4))

@@ -5,6 +5,7 @@ import decimal
 import hashlib
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -23,7 +24,7 @@ from darrm import compare
 from darrm.accounting import compose, optimal
 from darrm.cli import main
 from darrm.numerics import poisson_binomial
-from darrm.show import report, wording
+from darrm.show import markup, report, wording
 from darrm.show.markup import shown
 from darrm.show.report import sections
 from darrm.show.report.sections import digest
@@ -161,7 +162,50 @@ def test_what_is_near_one_is_explained(case: tuple[darrm.Design, Page]) -> None:
     near = [gamma for gamma in design.gamma.tolist() if 1 - 1e-9 < gamma < 1]
     assert ("a hair below 1" in page.text) is bool(near)
     if near:
-        assert f"{max(near)!r} is a hair below 1" in page.text
+        assert f"a hair below 1, by at most {shown(1 - min(near), 2, up=True)}: " in page.text
+
+
+def too_long(page: Page) -> list[str]:
+    """Cells with a number of more than 7 significant digits."""
+    numbers = re.compile(r"(?<![\w.])(\d*\.\d+)(?:e-?\d+)?(?![\w.])")
+    return [
+        cell
+        for cell in page.printed
+        if any(len(found.replace(".", "").lstrip("0")) > 7 for found in numbers.findall(cell))
+    ]
+
+
+def test_no_cell_has_a_long_number(case: tuple[darrm.Design, Page]) -> None:
+    design, page = case
+    assert too_long(page) == []
+    delta = page.printed[page.printed.index("delta guaranteed for one label") - 1]
+    assert design.problem.delta <= float(delta) <= design.problem.delta * (1 + 1e-6)
+
+
+def test_digits_that_are_cut_make_no_claim_stronger() -> None:
+    problem = darrm.MajorityProblem(3, 2, 2 / 3, 1e-5 / 3)
+    page = Page(report.html(darrm.Design(problem, np.zeros(4), darrm.priors.independent()), full=False))
+    value = {name: float(page.printed[at + 1]) for at, name in enumerate(page.printed) if name in ("ε", "Δ", "δ", "mε")}
+    assert value["ε"] < problem.epsilon < value["ε"] * (1 + 1e-6)
+    assert value["Δ"] < problem.Delta < value["Δ"] * (1 + 1e-6)
+    assert value["δ"] > problem.delta > value["δ"] * (1 - 1e-6)
+    assert value["mε"] > problem.release_epsilon > value["mε"] * (1 - 1e-6)
+    assert too_long(page) == []
+
+
+def test_the_first_box_says_what_was_minimised(case: tuple[darrm.Design, Page]) -> None:
+    design, page = case
+    box = page.text.split("The guarantee\n")[0]
+    assert f"minimised: {design.objective.cost_in_words}" in box
+    assert sections.figure(design.expected_cost) in box
+
+
+def test_what_is_no_optimum_is_not_called_minimised(design: darrm.Design) -> None:
+    for name in ("tv", "custom"):
+        other = darrm.Design(design.problem, design.gamma * 0.5, design.prior, objective=name)
+        page = Page(report.html(other, full=False))
+        assert "minimised:" not in page.text
+        assert sections.figure(other.error if name == "tv" else other.disagreement) in page.text
 
 
 def test_noise_that_falls_is_explained_where_it_can(case: tuple[darrm.Design, Page]) -> None:
@@ -455,6 +499,7 @@ def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
     assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("several", [False, True])
 def test_no_printed_guarantee_is_below_the_one_proved(several: bool) -> None:
     design: darrm.Design | darrm.DecisionDesign
@@ -474,3 +519,19 @@ def test_no_printed_guarantee_is_below_the_one_proved(several: bool) -> None:
     at = re.search(r"at an epsilon of ([0-9.e-]+) a delta", page)
     assert at
     assert float(at[1]) >= total * (1 - 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.5, "0.5"),
+        (3.0, "3"),
+        (0.999999999999989, '<data value="0.999999999999989">1</data>'),
+        (2.7755575615628914e-16, '<data value="2.7755575615628914e-16">2.775558e-16</data>'),
+        (Decimal(1) / 3, '<data value="0.333333333333">0.3333333</data>'),
+        (math.inf, '<data value="inf">infinite</data>'),
+        (np.float64(1e-7), "1e-7"),
+    ],
+)
+def test_a_cell_shows_seven_digits_and_holds_the_rest(value: Any, expected: str) -> None:
+    assert f'<th scope="row">{expected}</th>' in markup.row([value])

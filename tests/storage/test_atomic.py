@@ -38,7 +38,7 @@ if Path("/proc/self/fd").exists():
     KINDS += ["/proc/self/fd/1", "/proc/thread-self/fd/1", "link to /proc/self/fd/1"]
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["wb", "ab"])
 def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) -> None:

@@ -526,6 +526,7 @@ def test_ranges() -> None:
             values("m", text)
 
 
+@pytest.mark.thorough
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "t.parquet")
     picture = tmp_path / "t.svg"

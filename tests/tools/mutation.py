@@ -670,7 +670,7 @@ def key(one: dict[str, Any]) -> str:
 
 def tables(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> tuple[str, str]:
     """Markdown: verdicts by module, where there are some, and why survivors survive."""
-    names = ["mutants", "judged", "killed", "of these late", "timeout", "survived", "of these argued"]
+    names = ["mutants", "tested", "killed", "of these late", "timed out", "survived", "of these explained"]
     rows = ["| module | " + " | ".join(names) + " |", "|---|" + " --: |" * len(names)]
     totals = [0] * len(names)
     for module in TESTS:
@@ -686,7 +686,7 @@ def tables(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> tuple[s
         totals = [a + b for a, b in zip(totals, row, strict=True)]
         rows.append(f"| {module} | " + " | ".join(map(str, row)) + " |")
     rows.append("| all | " + " | ".join(map(str, totals)) + " |")
-    reasons = ["| survivor | kind | why it survives |", "|---|---|---|"]
+    reasons = ["| survivor | kind | reason |", "|---|---|---|"]
     for one in sorted(found, key=lambda one: (list(TESTS).index(one["module"]), one["line"])):
         if one["verdict"] == "survived":
             kind, why = argued.get(key(one), ["open", "not argued yet"])
@@ -713,7 +713,7 @@ def written(found: list[dict[str, Any]], argued: dict[str, list[str]], day: str)
     before = section("mutants")
     if before and not before.startswith(begins):
         put("earlier mutants", f"{before}\n\n{section('earlier mutants')}".strip(), PAGE)
-    what = f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine})."
+    what = f"{len(found)} mutants drawn at random, tested in {minutes:.0f} minutes by one process ({machine})."
     put("mutants", "\n\n".join([begins + what, counts, "Survivors:", reasons]), PAGE)
 
 
@@ -722,9 +722,9 @@ def mistakes() -> None:
     from pages import put
     from test_mutants import MISTAKES
 
-    made = ["| mistake | where | refused by |", "|---|---|---|"]
+    made = ["| mistake | place | test |", "|---|---|---|"]
     made += [f"| {one.what} | darrm.{one.place} | tests/{one.refused[0]} |" for one in MISTAKES]
-    put("mistakes", f"{len(MISTAKES)} mistakes made on purpose, all refused:\n\n" + "\n".join(made), PAGE)
+    put("mistakes", f"{len(MISTAKES)} mistakes made on purpose, all killed:\n\n" + "\n".join(made), PAGE)
 
 
 def main() -> None:

@@ -9,9 +9,11 @@ From the last commit, and from nothing else: what is not committed is refused.
 1. Two clones, in folders, time zones, orders of hashing and umasks that differ, give the same bytes; so does the
    wheel made from the unpacked sdist. Their time is that of the commit (SOURCE_DATE_EPOCH).
 2. The wheel holds exactly the committed files of both packages. No tests.
-3. In an environment with nothing but the wheel and what it requires, every module loads or waits for an extra,
-   ``darrm --help`` and ``darrm demo`` run, and commands that need an extra say which.
-4. That environment as a CycloneDX list (SBOM): it holds what darrm requires, and a second environment gives the same
+3. The metadata are valid and the README renders (twine). Tests of the unpacked sdist pass on the package in it.
+4. In an environment with nothing but the wheel and what it requires, every module loads or waits for an extra.
+   ``darrm demo`` and ``python -m darrm demo`` run from an empty folder, without git, make or any other program, and
+   leave it empty. ``darrm --help`` and ``darrm verify`` run too, and commands that need an extra say which.
+5. That environment as a CycloneDX list (SBOM): it holds what darrm requires, and a second environment gives the same
    bytes. What pip-audit knows against it.
 
 Needs the extra ``release``, git and a package index. --docs writes the rows of docs/trust.md.
@@ -37,6 +39,8 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
+from darrm.cli.endings import NO_LIBRARY
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "paper"))
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,6 +63,8 @@ SAMPLE = {
 }
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 SDIST_SAMPLE = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "PKG-INFO"}
+# A part of the tests that takes seconds: the sdist must hold what they read beside the package.
+SDIST_TESTS = ("tests/certificate", "tests/independent", "tests/test_readme.py", "tests/test_publish.py")
 # What differs between two builds that must not differ: everything about the place where they are made.
 PLACES: tuple[dict[str, str], ...] = (
     {"TZ": "UTC", "PYTHONHASHSEED": "1", "LC_ALL": "C"},
@@ -155,6 +161,16 @@ def sdist_problems(names: Collection[str]) -> list[str]:
     ]  # fmt: skip
 
 
+def sdist_tests(unpacked: Path) -> str:
+    """The last line of pytest on a part of the tests of the sdist, which run on the package beside them."""
+    beside = os.pathsep.join(str(unpacked / folder) for folder in (".", "solvers"))
+    where = run(sys.executable, "-c", "import darrm; print(darrm.__file__)", cwd=unpacked, PYTHONPATH=beside).strip()
+    if not Path(where).is_relative_to(unpacked):
+        raise SystemExit(f"The tests of the sdist would import darrm from {where}.")
+    command = (sys.executable, "-m", "pytest", "-q", "-m", "not slow and not thorough", *SDIST_TESTS)
+    return run(*command, cwd=unpacked, PYTHONPATH=beside).strip().splitlines()[-1]
+
+
 def empty_environment(folder: Path, wheel: Path) -> Path:
     """The Python of an environment that holds the wheel, what it requires, and nothing else, not even pip."""
     venv.create(folder, with_pip=False)
@@ -167,21 +183,28 @@ def empty_environment(folder: Path, wheel: Path) -> Path:
 
 def use(python: Path, folder: Path) -> list[str]:
     """Use the installed wheel as one who has just installed it does; what was seen, in words."""
-    clean = {"PYTHONPATH": "", "PYTHONWARNINGS": "error"}
+    empty = folder / "empty"
+    empty.mkdir()
+    # The demo needs no git and no make, so no other program is on the path.
+    clean = {"PYTHONPATH": "", "PYTHONWARNINGS": "error", "PATH": str(empty)}
     place, loaded, missing = json.loads(run(python, "-c", IMPORT_ALL, cwd=folder, **clean))
     if not Path(place).is_relative_to(python.parent.parent):
         raise SystemExit(f"The environment imports darrm from {place}, not the wheel.")
     command = python.with_name("darrm" + python.suffix)
     run(command, "--help", cwd=folder, **clean)
+    run(command, "demo", cwd=empty, **clean)
+    run(python, "-m", "darrm", "demo", cwd=empty, **clean)
+    if left_behind := sorted(path.name for path in empty.iterdir()):
+        raise SystemExit(f"darrm demo leaves files where it runs: {', '.join(left_behind)}")
     run(command, "demo", "--out", "demo", cwd=folder, **clean)
     run(command, "verify", "demo/gamma.json", cwd=folder, **clean)
     for words in WITH_EXTRAS:
         ended = subprocess.run([command, *words], cwd=folder, env=os.environ | clean, capture_output=True, text=True)
-        if ended.returncode != 2 or "pip install" not in ended.stderr:
+        if ended.returncode != NO_LIBRARY.status or "pip install" not in ended.stderr:
             raise SystemExit(f"{' '.join(words)} does not say which extra it misses:\n{ended.stdout}{ended.stderr}")
     return [
         f"{loaded} modules load, {len(missing)} wait for an extra",
-        "`--help`, `demo`, `verify` run",
+        "`--help`, `demo`, `verify` run, `demo` from an empty folder without git and make",
         f"{len(WITH_EXTRAS)} commands name the extra that they miss",
     ]
 
@@ -265,7 +288,8 @@ def main() -> None:
         with tarfile.open(sdist) as archive:
             files = [entry.name for entry in archive.getmembers()]
             archive.extractall(work / "unpacked", filter="data")
-        again = build(work / "unpacked" / sdist.name.removesuffix(".tar.gz"), work / "out2", epoch)
+        unpacked = work / "unpacked" / sdist.name.removesuffix(".tar.gz")
+        again = build(unpacked, work / "out2", epoch)
         with zipfile.ZipFile(wheel) as archive_of_wheel:
             held = archive_of_wheel.namelist()
         wrong = [*differences([*builds, again]), *wheel_problems(held, committed), *sdist_problems(files)]
@@ -274,6 +298,10 @@ def main() -> None:
         print(f"commit {commit}, SOURCE_DATE_EPOCH={epoch}")
         print(*(f"{digest}  {file}" for file, digest in builds[0].items()), sep="\n")
         print(f"same bytes from 2 clones and from the sdist; wheel: {len(held)} files, sdist: {len(files)}")
+        run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
+        print("twine: the metadata are valid and the README renders")
+        tested = sdist_tests(unpacked)
+        print(f"tests of the sdist: {tested}")
         python = empty_environment(work / "environment", wheel)
         seen = use(python, work)
         print(*seen, sep="\n")
@@ -298,6 +326,11 @@ def main() -> None:
         again_by = "`make release`"
         rows = [
             ("wheel and sdist built from two clones, and from the sdist", "3 builds", "the same bytes", again_by),
+            ("metadata of both, and the README in them (twine)", "2 files", "valid, and it renders", again_by),
+            (
+                "tests of certificates, the independent check and the README, run from the sdist",
+                tested.split(" in ")[0], "on the package of the sdist", again_by,
+            ),
             (
                 "files of the wheel against the committed ones", f"{len(held)} files",
                 "every file of both packages, nothing else", again_by,
@@ -309,7 +342,7 @@ def main() -> None:
             ),
             ("known vulnerabilities of what darrm requires", f"{packages} packages", audited, again_by),
         ]  # fmt: skip
-        shown = [dict(zip(("what", "how many", "what happened", "run again"), row, strict=True)) for row in rows]
+        shown = [dict(zip(("trial", "count", "outcome", "command"), row, strict=True)) for row in rows]
         made = f"Python {platform.python_version()}, {platform.system()}, hatchling {version('hatchling')}."
         pages.put("release", f"{left(pages.table(shown))}\n\n{made}", ROOT / "docs" / "trust.md")
 

@@ -39,7 +39,7 @@ BANNED = {
     "privacy budget": r"\ball (?:\w+ )?may cost\b",
     "single-label guarantee": r"\bone label by itself\b|\bone label gives away\b",
     "aggregator": r"\bcollectors?\b"
-    r"|\b(?:who|whoever|the one who|the one that) (?:sees|collects) (?:all |the )*(?:votes|them)\b",
+    r"|\b(?:who|whoever|the one who|the one that) (?:(?:sees|collects) (?:all |the )*votes|collects them)\b",
     "affected": r"\breached (?:voters?|votes?|groups?)\b"
     r"|\b(?:change|record|person|patient)s? (?:may |can )?reach(?:es)?\b",
     "neighbouring data sets": r"\bone change\b|\bon either side\b",

@@ -253,6 +253,7 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(table.labels, cells[:, 2])
 
 
+@pytest.mark.thorough
 def test_parquet_rows_are_counted_over_the_file(tmp_path: Path) -> None:
     n = 3 * 65536 + 100  # four batches
     column = np.arange(n) % 2

@@ -136,6 +136,7 @@ def test_small_and_even_sizes(client: Any, K: int) -> None:
     assert get(client, "/release/design", count1=str(K), m="1", epsilon1="0.3").status_code == 200
 
 
+@pytest.mark.thorough
 def test_pictures_are_the_same_every_time() -> None:
     from darrm.show.inline import picture
 
@@ -177,6 +178,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("values", [CHOICES[0], CHOICES[10], *thorough(*CHOICES[1:10], *CHOICES[11:])])
 def test_command_and_python_make_the_same_design(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
@@ -202,6 +204,7 @@ def test_every_goal_is_tried() -> None:
     assert tried == GOALS.keys()
 
 
+@pytest.mark.thorough
 def test_what_compares_as_equal_is_not_served_for_another_question(client: Any) -> None:
     """An accuracy alone goes with any number of classes, and equals the same with a prior of two."""
     values = {**CLASSES, "count1": "3"}
@@ -225,6 +228,7 @@ def test_a_prior_of_priors_of_priors_does_not_hang(client: Any) -> None:
     assert found["prior"].startswith("A prior has at most 20 randomized-response")
 
 
+@pytest.mark.thorough
 def test_a_picture_that_is_not_there_is_not_described(client: Any) -> None:
     values = {**OF_GROUPS, "count1": "2", "count2": "1", "classes": "3"}
     text = get(client, "/release/design", **values).text
@@ -234,6 +238,7 @@ def test_a_picture_that_is_not_there_is_not_described(client: Any) -> None:
     assert "The chance of the answer yes, by how many voters of each group say yes." in named
 
 
+@pytest.mark.thorough
 def test_downloads(client: Any) -> None:
     design, table = of_groups(), get(client, "/release/design.csv", **OF_GROUPS)
     rows = list(csv.DictReader(table.text.splitlines()))
@@ -346,6 +351,7 @@ def test_what_is_wrong_is_said_beside_its_control(client: Any, values: dict[str,
         assert "Traceback" not in answer.text
 
 
+@pytest.mark.thorough
 def test_what_the_other_kind_needs_may_be_wrong(client: Any) -> None:
     assert get(client, "/release/design", **SMALL, base="x", cost="x", objective="x").status_code == 200
     assert get(client, "/release/design", **OF_GROUPS, prior="x").status_code == 200
@@ -357,6 +363,7 @@ def test_a_name_that_stands_twice(client: Any) -> None:
     assert "stands twice" in errors(client.get("/release/design?count1=5&count1=2", base_url=HOME))["count1"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("query", ["count1=%ff%fe", "%ff=%fe", "m=3%00", "count1[]=1", "&&&&", "m", "%", "=&=", "+"])
 def test_hostile_query_strings(client: Any, query: str) -> None:
     for path in ("", "design", "others", "design.csv"):

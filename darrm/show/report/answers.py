@@ -67,7 +67,11 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
     groups = len(problem.groups)
     return [
         (var("K"), problem.K, f"voters, in {groups} group{'s' * (groups > 1)}"),
-        (var("epsilon"), repr(problem.release_epsilon), "epsilon guaranteed for one label, in nats"),
+        (
+            var("epsilon"),
+            sections.limit(problem.release_epsilon),
+            "epsilon guaranteed for one label, in nats",
+        ),
     ]
 
 
@@ -92,14 +96,14 @@ def assumed(design: Design) -> Markup:
     if problem.n_classes > _MOST_CLASSES:
         return paragraph("The design file holds the assumptions on the votes, and the costs of labels.", class_="note")
     tables: Any = objective.confusion
-    rows: list[tuple[object, ...]] = [("prior", *map(shown, objective.prior or ()))]
+    rows: list[tuple[object, ...]] = [("prior", *map(float, objective.prior or ()))]
     said = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
     for g, votes in enumerate(tables, 1):
-        rows += [(cell(design, c, f"group {g} says "), *(shown(vote[c]) for vote in votes)) for c in said]
+        rows += [(cell(design, c, f"group {g} says "), *(float(vote[c]) for vote in votes)) for c in said]
     costs = objective.cost or () if isinstance(objective, Truth) else ()
-    rows += [(cell(design, o, "cost of the label "), *map(shown, cost)) for o, cost in enumerate(costs)]
+    rows += [(cell(design, o, "cost of the label "), *map(float, cost)) for o, cost in enumerate(costs)]
     if not costs and objective.none is not None:
-        none = shown(objective.none)
+        none = float(objective.none)
         rows.append((cell(design, problem.n_classes, "cost of the label "), *[none] * problem.n_classes))
     truths = ["if the truth is ", *["if it is "] * (problem.n_classes - 1)]
     heads = ("probability, or cost", *(cell(design, c, before) for c, before in enumerate(truths)))
@@ -111,7 +115,7 @@ def cost(design: Design) -> dict[str, object]:
     """What the expected cost is."""
     expected = figure(design.expected_cost)
     return {
-        "measure": "expected cost",
+        "measure": sections.minimised(design),
         "cost": expected,
         "meaning": f"The expected cost is {expected}: {design.objective.cost_in_words}.",
     }

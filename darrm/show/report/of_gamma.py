@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from darrm.baselines.entries import Entry
@@ -58,12 +59,16 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
     [votes] = problem.groups
     return [
         (var("K"), problem.K, "voters"),
-        (var("epsilon"), repr(votes.epsilon), "epsilon of one vote, in nats"),
-        (var("Delta"), repr(votes.delta), "Delta, delta of one vote"),
-        (var("m"), repr(allowance(problem)), "allowance of one label, in multiples of epsilon"),
+        (var("epsilon"), sections.given(votes.epsilon), "epsilon of one vote, in nats"),
+        (var("Delta"), sections.given(votes.delta), "Delta, delta of one vote"),
+        (
+            var("m"),
+            sections.limit(allowance(problem)),
+            "allowance of one label, in multiples of epsilon",
+        ),
         (
             join([var("m"), var("epsilon")]),
-            wording.at_least(problem.release_epsilon, 12),
+            sections.limit(problem.release_epsilon),
             "epsilon guaranteed for one label, in nats",
         ),
     ]
@@ -71,9 +76,10 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
 
 def goals(design: Design) -> list[tuple[object, ...]]:
     """What was minimised, and under which shape."""
+    what = "what was minimised" if math.isfinite(design.gap) else "what is measured: this gamma was given"
     return [
         ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
-        ("objective", design.objective, "what was minimised"),
+        ("objective", design.objective, what),
         ("shape", design.shape, "free, or monotone: clearer votes get no more noise"),
     ]
 
@@ -99,7 +105,7 @@ def decision(design: Design) -> dict[str, object]:
     )
     rows: list[Sequence[object]] = [(f"{K // 2} : {K // 2}", "any", "0.500000")] if K % 2 == 0 else []
     gammas = ((l, float(design.gamma[l])) for l in half)
-    rows += [(f"{K - l} : {l}", repr(gamma), f"{(1 + gamma) / 2:.6f}") for l, gamma in gammas]
+    rows += [(f"{K - l} : {l}", sections.chance(gamma), f"{(1 + gamma) / 2:.6f}") for l, gamma in gammas]
     heads = ("minority : majority", "gamma", "label is the majority")
     return {
         "decision_picture": picture(ax, alternative, "The noise function over the number of votes for 1."),
@@ -114,9 +120,10 @@ def _notes(design: Design) -> Markup:
     if design.shape == "free":
         before, after = wording.NOT_RISING
         notes.append(paragraph(before, element("code", "--shape monotone"), after))
-    near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
+    near = min((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
-        hair = f"A value such as {near!r} is a hair below 1: it is rounded conservatively."
+        less = shown(1 - near, 2, up=True)
+        hair = f"A value that is shown as 1 may be a hair below 1, by at most {less}: it is rounded conservatively."
         notes.append(paragraph(hair, class_="note"))
     return join(notes)
 
@@ -125,8 +132,7 @@ def cost(design: Design) -> dict[str, object]:
     """How wrong answers are counted."""
     error, disagreement = figure(design.error), figure(design.disagreement)
     return {
-        "measure": "disagreement",
-        "cost": disagreement,
+        **_minimised(design),
         "meaning": join(
             [
                 "They are counted in two ways. The ",
@@ -138,6 +144,14 @@ def cost(design: Design) -> dict[str, object]:
             ]
         ),
     }
+
+
+def _minimised(design: Design) -> dict[str, object]:
+    """What the design has the least of, in words, and how much; of terms of the user's own the disagreement."""
+    if math.isnan(design.expected_cost):
+        return {"measure": "disagreement with the majority", "cost": figure(design.disagreement)}
+    prior, said = str(design.prior), sections.minimised(design)
+    return {"measure": said.replace(prior, _short(prior)), "cost": figure(design.expected_cost)}
 
 
 def optimal(design: Design, gap: str | None) -> str:
@@ -159,7 +173,7 @@ def comparison(design: Design) -> Markup:
     entries = _entries(design)
     figures = [(figure(entry.error), figure(entry.disagreement)) for entry in entries]
     heads = ("mechanism", "error", "disagreement")
-    axes = new_figure((NARROW[0], 6.2)).subplots(2, 1, height_ratios=[3, 2])
+    axes = new_figure((NARROW[0], 7.2)).subplots(2, 1)
     left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
     others = ", ".join(f"{entry.name} {figure(entry.error)}" for entry in entries[1:])
@@ -170,8 +184,9 @@ def comparison(design: Design) -> Markup:
                 left,
                 "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "
                 f"{entries[0].name} {figure(design.error)}, {others}.",
-                "Noise functions, and the errors in the same colours. Mechanisms marked “not verified” are not proved "
-                "to keep the guarantee: they have no curves, and their errors are there for scale.",
+                "Noise functions, and the errors in the same colours, grey without a curve. Mechanisms marked “not "
+                "verified” are not proved to keep the guarantee: they have no curves, and their errors are there for "
+                "scale.",
             ),
         ]
     )
@@ -196,11 +211,9 @@ def certificate(design: Design) -> Markup:
 def _worst_case(design: Design, worst: WorstMultiset) -> dict[str, object]:
     [votes] = design.problem.groups
     many = count_multisets(votes.count, len(corner_points(votes.epsilon, votes.delta).p), votes.max_affected)
-    corners = [
-        (name, f"{count:,}", shown(p_vote.one), shown(q_vote.one)) for name, count, p_vote, q_vote in worst.corners
-    ]
+    corners = [(name, f"{count:,}", p_vote.one, q_vote.one) for name, count, p_vote, q_vote in worst.corners]
     rows = list(zip(worst.p_side, worst.q_side, worst.release, strict=True))
-    lines = [(l, *map(shown, (a, b, r, a * r, b * r))) for l, (a, b, r) in enumerate(rows)]
+    lines = [(l, a, b, r, a * r, b * r) for l, (a, b, r) in enumerate(rows)]
     x, y = worst.probabilities
     # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
     weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]

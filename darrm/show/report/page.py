@@ -15,7 +15,7 @@ from darrm.show import wording
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
 from darrm.show.report import answers, of_gamma, sections, several_answers, two_answers
 from darrm.show.report.answers import answer
-from darrm.show.report.sections import figure, folded, left_out
+from darrm.show.report.sections import figure, folded, left_out, limit
 from darrm.show.wording import at_least
 
 # What differs from page to page, by the encoding of the table: its words, table and certificate; and its figures.
@@ -65,9 +65,9 @@ def _guarantee(design: Design) -> dict[str, object]:
         factor = shown(total.exp(), 4, up=True)
     rows = [
         (
-            f"group {g}",
+            f"group {g}" + (f": {wording.some(group.names)}" if group.names else ""),
             group.count,
-            "not private" if math.isinf(group.epsilon) else f"{wording.pair(group.epsilon, group.delta)}-DP",
+            "not private" if math.isinf(group.epsilon) else sections.private(group.epsilon, group.delta),
             min(group.max_affected, problem.max_affected),
         )
         for g, group in enumerate(problem.groups, 1)
@@ -81,7 +81,7 @@ def _guarantee(design: Design) -> dict[str, object]:
         "condition": wording.condition(problem, absent=design.absent),
         "factor": factor,
         "failure": f" plus {at_least(problem.delta)}" if problem.delta else "",
-        "group_table": table("The groups", ("", "voters", "each vote is", "reached at most"), rows, words=(0, 2)),
+        "group_table": table("The groups", ("group", "voters", "each vote is", "reached at most"), rows, words=(0, 2)),
         "absent_note": _absent_note(design),
     }
 
@@ -110,13 +110,17 @@ def _problem(design: Design, figures: ModuleType) -> dict[str, object]:
     problem = design.problem
     rows: list[tuple[object, ...]] = [
         *figures.symbols(design),
-        (var("delta"), repr(problem.delta), "delta guaranteed for one label"),
+        (var("delta"), limit(problem.delta), "delta guaranteed for one label"),
         (var("t"), problem.max_affected, "max_affected: how many voters one change of the data can affect"),
         ("adjacency", element("span", problem.adjacency, class_="any"), "what one change of the data is"),
         *figures.goals(design),
     ]
     rows += [
-        ("profile", wording.pair(epsilon, delta), "one more limit that one label keeps, verified too")
+        (
+            "profile",
+            join(["(", limit(epsilon), ", ", limit(delta), ")"]),
+            "one more limit that one label keeps, verified too",
+        )
         for epsilon, delta in design.profile
     ]
     return {

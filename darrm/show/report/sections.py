@@ -18,7 +18,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
-from darrm.numerics.printed import at_least, exactly
+from darrm.numerics.printed import at_least, at_most
 from darrm.problem.class_corners import entries
 from darrm.problem.class_tables import is_symmetric
 from darrm.problem.groups import ByGroups
@@ -26,11 +26,13 @@ from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
     DIGITS,
+    SHORT,
     TIMES,
     Markup,
     details,
     element,
     join,
+    number,
     paragraph,
     picture,
     shown,
@@ -47,6 +49,7 @@ _SAMPLE = 12
 _MOST_ENTRIES = 4000  # probabilities of cases, up to which labels of several answers are composed exactly
 _MOST_LABELS = 1000  # beyond, what is proved for them from the guarantee alone stands there
 PACKAGE = "darrm.show.report"
+_NOTHING = 1e-12  # a probability below is rounding
 _ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 
 
@@ -58,6 +61,33 @@ def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
 def figure(value: float) -> str:
     """An error or a cost."""
     return f"{value:.6f}" if abs(value) >= 1e-3 else shown(value, 4)
+
+
+def given(value: float) -> Markup:
+    """What a vote is assumed to be: all who are more private are so too, so digits that are cut make it less."""
+    short = shown(value, SHORT)
+    return number(value, short if float(short) == value else at_most(value, SHORT))
+
+
+def limit(value: float) -> Markup:
+    """What a label is guaranteed: digits that are cut make it more."""
+    return number(value, at_least(value, SHORT))
+
+
+def private(epsilon: float, delta: float) -> Markup:
+    """How private a vote is assumed to be."""
+    return join(["(", given(epsilon), ", ", given(delta), ")-DP"])
+
+
+def chance(value: float) -> Markup:
+    """A probability that is released by; one that is rounding is said to be so."""
+    return number(value, f"< {_NOTHING:g}" if 0 < value < _NOTHING else None)
+
+
+def minimised(design: Design) -> str:
+    """What the expected cost counts, in words, and that no design has less where that is proved."""
+    least = "minimised" if math.isfinite(design.gap) else "expected cost"
+    return f"{least}: {design.objective.cost_in_words}"
 
 
 def beside(
@@ -114,7 +144,7 @@ def one_label(design: Design, full: bool) -> dict[str, object]:
     values: dict[str, object] = {
         "tight": at_least(max(certificate.tight_epsilon for certificate in certificates)),
         "needed": at_least(max(certificate.needed_delta for certificate in certificates)),
-        "delta": exactly(problem.delta),
+        "delta": at_least(problem.delta),
         "total_epsilon": at_least(problem.release_epsilon),
         "profile": left_out("The privacy profile"),
     }
@@ -285,22 +315,27 @@ def sums(worst: WorstCounts, factor: Markup, sides: tuple[Markup, Markup], desig
     x, y = worst.probabilities
     on, off = (join([var("X"), "(", side, ")"]) for side in (var("p"), var("p\N{PRIME}")))
     rows = [
-        (join([on, ", sum of ", sides[0]]), shown(x)),
-        (join([off, ", sum of ", sides[1]]), shown(y)),
-        (factor, shown(worst.factor)),
-        (join([factor, " ", off]), shown(worst.factor * y)),
+        (join([on, ", sum of ", sides[0]]), x),
+        (join([off, ", sum of ", sides[1]]), y),
+        (factor, worst.factor),
+        (join([factor, " ", off]), worst.factor * y),
         (join([on, " - ", factor, " ", off]), _excess(worst)),
-        ("proved for every case, rounding included: at most", shown(design.certificate.needed_delta, up=True)),
-        (join(["allowed: ", var("delta")]), shown(design.problem.delta)),
+        *(
+            (name, number(delta, shown(delta, SHORT, up=True)))
+            for name, delta in (
+                ("proved for every case, rounding included: at most", design.certificate.needed_delta),
+                (join(["allowed: ", var("delta")]), design.problem.delta),
+            )
+        ),
     ]
     return table("Sums of the worst case", ("", "value"), rows)
 
 
-def _excess(worst: WorstCounts) -> str:
+def _excess(worst: WorstCounts) -> str | Decimal:
     """The excess to the digits that its terms are shown with; what is beyond, nobody can recompute from them."""
     if abs(worst.excess) < max(worst.probabilities).scaleb(-DIGITS):
         return f"0 to {DIGITS} digits ({shown(worst.excess, 2)})"
-    return shown(worst.excess)
+    return worst.excess
 
 
 def digest(*tables: Array) -> str:

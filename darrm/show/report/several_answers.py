@@ -12,7 +12,7 @@ from darrm.problem.counts import count_vectors
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import guarantee
 from darrm.show import classes
-from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, template, var
+from darrm.show.markup import Markup, element, join, number, paragraph, picture, shown, table, template, var
 from darrm.show.plots_classes import caption
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
@@ -46,7 +46,11 @@ def decision(design: Design) -> dict[str, object]:
     shown_rows = classes.telling(design)
     often = shown_rows.often
     rows = [
-        (classes.votes_text(votes), *map(_chance, chances), *(() if often is None else (shown(often[at], 4),)))
+        (
+            classes.votes_text(votes),
+            *map(sections.chance, chances.tolist()),
+            *(() if often is None else (shown(often[at], 4),)),
+        )
         for at, (votes, chances) in enumerate(zip(shown_rows.votes.tolist(), shown_rows.chances, strict=True))
     ]
     heads = [element("span", head, class_="any") for head in classes.answer_heads(design)]
@@ -62,10 +66,6 @@ def decision(design: Design) -> dict[str, object]:
         ),
         "reversals": _reversals(design),
     }
-
-
-def _chance(value: float) -> str:
-    return f"{value:.8f}"
 
 
 def _reversals(design: Design) -> Markup:
@@ -114,11 +114,12 @@ def _names(design: Design, says_: tuple[int, ...]) -> Markup:
     return element("span", "surely " * (len(names) == 1) + ", ".join(names), class_="any")
 
 
-def _sides(place: classes.Place, problem: DecisionProblem, *, pure: bool) -> list[str]:
+def _sides(place: classes.Place, problem: DecisionProblem, *, pure: bool) -> list[Markup]:
     """The probabilities of what a voter at a place says, for p and for p'; of a class that stands twice in all."""
     group = problem.groups[place.group - 1]
     sides = (says(place, group, side, pure=pure) for side in (0, 1))
-    return [", ".join(f"{problem.names[c]}: {shown(chance)}" for c, chance in side.items()) for side in sides]
+    named = ([(f"{problem.names[c]}: ", number(chance)) for c, chance in side.items()] for side in sides)
+    return [join(part for at, one in enumerate(side) for part in (", " * (at > 0), *one)) for side in named]
 
 
 def _counts(design: Design, worst: WorstClasses) -> Markup:
@@ -137,8 +138,8 @@ def _counts(design: Design, worst: WorstClasses) -> Markup:
     for g, (on, off) in enumerate(zip(worst.p_side, worst.q_side, strict=True), 1):
         for votes in sorted({*on, *off}, reverse=True):
             a, b = on.get(votes, Decimal(0)), off.get(votes, Decimal(0))
-            label = (shown(release[votes]),) if one else ()
-            rows.append((f"group {g}", ":".join(map(str, votes)), shown(a), shown(b), *label))
+            label = (release[votes],) if one else ()
+            rows.append((f"group {g}", ":".join(map(str, votes)), a, b, *label))
             weights.append((max(a, b), a))
     chances = [join(["Pr[votes], ", side]) for side in (p, other)]
     heads = ("", "votes", *chances, *["Pr[label]"] * one)

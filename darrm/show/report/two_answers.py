@@ -41,7 +41,7 @@ def decision(design: Design) -> dict[str, object]:
     one, gain = answer(design, 1), gains(design.objective.costs(problem))
     heads = [f"group {g} (of {group.count})" for g, group in enumerate(problem.groups, 1)]
     rows = [
-        (*n, repr(float(x)), "either" if gain[n] == 0 else cell(design, int(gain[n] > 0)))
+        (*n, sections.chance(float(x)), "either" if gain[n] == 0 else cell(design, int(gain[n] > 0)))
         for n, x in np.ndenumerate(table_)
     ]
     drawn: Markup = paragraph("A picture shows three groups at most; the table has all of them.", class_="note")
@@ -85,11 +85,10 @@ def certificate(design: Design) -> Markup:
     problem, worst = design.problem, work_out_groups(design)
     p, other = var("p"), var("p\N{PRIME}")
     corners = [
-        (f"group {corner.group}", corner.name, corner.voters, shown(corner.p.one), shown(corner.q.one))
-        for corner in worst.corners
+        (f"group {corner.group}", corner.name, corner.voters, corner.p.one, corner.q.one) for corner in worst.corners
     ]
     counts = [
-        (f"group {g}", l, shown(a), shown(b))
+        (f"group {g}", l, a, b)
         for g, (on, off) in enumerate(zip(worst.p_side, worst.q_side, strict=True), 1)
         for l, (a, b) in enumerate(zip(on, off, strict=True))
     ]

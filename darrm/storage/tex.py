@@ -1,0 +1,93 @@
+"""Tables of columns in LaTeX, for papers: a tabular that needs no package."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from darrm.numerics.printed import at_least, exactly
+
+_DIGITS = 4  # significant ones; the other formats have all
+_NOTHING = 1e-12  # a share or a probability that is rounding
+# Certified bounds by their columns: fewer digits must not make one smaller.
+_UP = {
+    *("tight_epsilon", "needed_delta", "gap", "total", "aggregator"),
+    *("guaranteed_epsilon", "largest_log_odds_change", "delta"),
+}
+_GIVEN = {"m", "epsilon", "Delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
+_NOISE = re.compile(r"(?:gamma|table)(?:_\d+)?")  # rounded, it may need a larger delta
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # Behind the end of a row the first two are arguments of it.
+    **{character: f"{{{character}}}" for character in "[*]"},
+    **{character: f"\\{character}" for character in "{}$&%#_"},
+}
+
+
+def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
+    r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
+
+    Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
+    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. Above noise
+    functions a comment says that rounded ones are not certified.
+    """
+    kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
+    sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
+    heads = " & ".join(map(_text, kept))
+    rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
+    lines = [f"{' & '.join(row)} \\\\" for row in rows]
+    rounded = (
+        "% The noise functions below are rounded, and only the exact ones are certified: keep those, as CSV or JSON."
+    )
+    noise = any(_NOISE.fullmatch(name) for name in kept)
+    whole = [
+        *([rounded] if noise else []),
+        f"\\begin{{tabular}}{{{sides}}}",
+        r"\hline",
+        f"{heads} \\\\",
+        r"\hline",
+        *lines,
+        r"\hline",
+    ]
+    return "\n".join([*whole, r"\end{tabular}", ""])
+
+
+def _missing(value: object) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _cell(name: str, value: Any) -> str:
+    if _missing(value):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _number(name, value) if isinstance(value, float) else _text(str(value))
+
+
+def _number(name: str, value: float) -> str:
+    if math.isinf(value):
+        return r"$\infty$" if value > 0 else r"$-\infty$"
+    size = abs(value)
+    if name in _GIVEN:
+        text = exactly(size)
+    elif name in _UP:
+        text = at_least(size, _DIGITS)
+    else:
+        text = f"{size:.{_DIGITS}g}" if size >= _NOTHING else "0"
+    digits, power, exponent = text.partition("e")
+    if power:
+        times = "" if digits == "1" else rf"{digits} \times "
+        return f"${'-' if value < 0 else ''}{times}10^{{{int(exponent)}}}$"
+    return f"$-{text}$" if value < 0 and text != "0" else text
+
+
+def _text(text: str) -> str:
+    plain = re.sub(r"[\x00-\x20\x7f]+", " ", text)  # an empty line would end the paragraph
+    return "".join(_ESCAPED.get(character, character) for character in plain)

@@ -1,0 +1,72 @@
+"""Tables in LaTeX."""
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from darrm.storage.frames import write
+from darrm.storage.tex import tabular
+
+
+def column(name: str, *values: object) -> list[str]:
+    """The cells of a column that has something, besides one that always has."""
+    lines = tabular({"n": list(range(len(values))), name: values}).splitlines()
+    return [line.split(" & ")[1].removesuffix(r" \\") for line in lines[4:-2]]
+
+
+def test_a_table_is_written_whole(tmp_path: Path) -> None:
+    write(
+        tmp_path / "t.TEX",
+        {"name": ["a", "b"], "error": [0.123456, math.nan], "no": [None, ""], "holds": [True, False]},
+    )
+    assert (tmp_path / "t.TEX").read_text(encoding="utf-8").splitlines() == [
+        r"\begin{tabular}{lrr}",
+        r"\hline",
+        r"name & error & holds \\",
+        r"\hline",
+        r"a & 0.1235 & yes \\",
+        r"b &  & no \\",
+        r"\hline",
+        r"\end{tabular}",
+    ]
+
+
+def test_numbers_have_sensible_digits() -> None:
+    assert column("error", 0.5, 1 / 3, 2.4e-15, 1.25e-7, 1e-6, 123456.0, 7, -0.25, -2e-9, -1e-14, math.inf) == [
+        *("0.5", "0.3333", "0", r"$1.25 \times 10^{-7}$", "$10^{-6}$", r"$1.235 \times 10^{5}$", "7", "$-0.25$"),
+        *(r"$-2 \times 10^{-9}$", "0", r"$\infty$"),
+    ]
+    assert column("x", -math.inf) == [r"$-\infty$"]
+
+
+def test_bounds_are_rounded_up_and_what_was_given_stands_in_full() -> None:
+    for name in ("tight_epsilon", "total", "aggregator", "needed_delta", "gap", "delta"):
+        assert column(name, 0.30000001, 1.2341e-7, 0.0) == ["0.3001", r"$1.235 \times 10^{-7}$", "0"]
+    for name in ("epsilon", "Delta", "total_epsilon", "m"):
+        assert column(name, 0.1234567, 1.234567e-6) == ["0.1234567", r"$1.234567 \times 10^{-6}$"]
+
+
+def test_above_noise_functions_stands_that_rounded_ones_are_not_certified() -> None:
+    for name in ("gamma_0", "gamma", "table_12"):
+        assert tabular({name: [1 / 3]}).startswith("% The noise functions below are rounded")
+    assert tabular({"error": [1 / 3], "largest_gamma": [1.0]}).startswith(r"\begin{tabular}")
+
+
+def test_texts_are_escaped() -> None:
+    assert column("x", "50 % of {A #1} $x^2~y\\z <|>\n\n[*]") == [
+        r"50 \% of \{A \#1\} \$x\textasciicircum{}2\textasciitilde{}y\textbackslash{}z "
+        r"\textless{}\textbar{}\textgreater{} {[}{*}{]}"
+    ]
+    assert r"a\_b & c\&d \\" in tabular({"a_b": ["x"], "c&d": ["y"]})
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+def test_latex_takes_it(tmp_path: Path) -> None:
+    write(tmp_path / "t.tex", {"[name]": ["*a_b", "[0.5, 1]{}\\%"], "total": [1e-7, math.inf]})
+    page = "\\documentclass{article}\\begin{document}\\input{t.tex}\\end{document}"
+    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
