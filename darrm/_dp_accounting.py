@@ -1,4 +1,4 @@
-"""dp-accounting, taken in at one place."""
+"""The only import of dp-accounting."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _listed(file: str) -> dict[str, str]:
     return {name.name: line.module or "" for line in lines for name in line.names}
 
 
-# How a design or a plan shows itself in a notebook; the engine does not know pictures.
+# Notebooks call this to display a design or a plan; the engine itself imports no plotting.
 VIEW = "darrm.show.inline:notebook_html"
 
 

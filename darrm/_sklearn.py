@@ -1,4 +1,4 @@
-"""scikit-learn, taken in at one place, and checks of what comes to fit and predict."""
+"""The only import of scikit-learn, and checks of the arguments of fit and predict."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ __all__ = [
     "two_classes",
 ]
 
-_NOTHING = "no_validation"  # scikit-learn's word for an X or y that is not there
+_NOTHING = "no_validation"  # scikit-learn's word for a missing X or y
 
 
 def check_records(estimator: Any, X: ArrayLike, y: Any = _NOTHING, **options: Any) -> Any:
-    """X, or X and y, as scikit-learn checks them; what it refuses is an `InputError` too."""
+    """X, or X and y, checked by scikit-learn; whatever it refuses raises an `InputError`."""
     try:
         return validate_data(estimator, X, y, dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
@@ -84,12 +84,12 @@ def check_table(estimator: Any, X: Any, y: Any = _NOTHING, *, reset: bool = True
 
 
 def rows(X: Any, indices: NDArray[np.intp]) -> Any:
-    """So many rows of an array, a sparse matrix, or a pandas or polars frame."""
+    """The given rows of an array, a sparse matrix, or a pandas or polars frame."""
     return X.iloc[indices] if hasattr(X, "iloc") else X[indices]
 
 
 def _is_frame(X: Any) -> bool:
-    """Whether X is a frame of pandas or polars; whoever holds one has loaded the library."""
+    """Whether X is a frame of pandas or polars; if it is, its library is loaded already."""
     loaded = (sys.modules.get(name) for name in ("pandas", "polars"))
     return any(library is not None and isinstance(X, library.DataFrame) for library in loaded)
 
@@ -100,12 +100,12 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
         return np.ones(n)
     weights = array("sample_weight", sample_weight, (n,), 0, math.inf, "[)")
     if not weights.any():
-        raise InputError("sample_weight must not be all zero. Leave it out to weigh all alike.")
+        raise InputError("sample_weight must not be all zero. Leave it out for equal weights.")
     return weights
 
 
 def two_classes(y: NDArray[Any], hint: str = "") -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The two classes of y in order, and for each label which it is; ``hint`` says what to do with several."""
+    """The two classes of y in order, and the class index of each label; ``hint`` says what to do with more classes."""
     from sklearn.utils.multiclass import type_of_target
 
     kind = type_of_target(y)

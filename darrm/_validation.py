@@ -1,7 +1,7 @@
-"""Checks of what users pass: one voice for what is wrong, what came, what is allowed and what to do.
+"""Checks of arguments. Every error says what is wrong, what came, what is allowed and what to do.
 
 A number is whatever Python registers as real and float64 holds exactly: int, float, Fraction, and the scalars of numpy.
-Truth values, Decimal and text are no numbers. No numpy is loaded before an array is checked, so that problems stay
+Truth values, Decimal and text are not numbers. No numpy is loaded before an array is checked, so that problems stay
 light.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-MAX_EPSILON = 1e6  # beyond any use; certificates need e^(m epsilon) within the range of decimal arithmetic
+MAX_EPSILON = 1e6  # far above any useful value; certificates need e^(m epsilon) within the range of decimal arithmetic
 MAX_COUNT = 10**7
-MAX_SIZE = 10**9  # of what a caller holds in arrays: examples, rows
+MAX_SIZE = 10**9  # for the lengths of the caller's own arrays: examples, rows
 MAX_CLASSES = 1000
 VOTERS = ("fresh", "fixed")
 _MOST_JOBS = 1024
@@ -40,7 +40,7 @@ def shown(value: object) -> str:
         return "NaN (not a number)"
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python writes no whole number of thousands of digits
+    except ValueError:  # Python refuses to write an integer of thousands of digits
         text = f"a {type(value).__name__} too long to write"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
@@ -67,7 +67,7 @@ def real(
     ends : "[]", "(]", "[)" or "()"
         Which ends are allowed themselves; with "()" and no bounds infinities are refused, with "[]" they are not.
     allowed : str, optional
-        The range in words, if "in [low, high]" does not say it well.
+        The range in words, where "in [low, high]" is not clear.
     hint : str, optional
         What to do.
     """
@@ -88,14 +88,14 @@ def real(
 
 
 def whole(name: str, value: object, low: int = 1, high: float = MAX_COUNT, *, allowed: str = "", hint: str = "") -> int:
-    """``value`` as an int, refused unless it is a whole number from ``low`` to ``high``; 3.0 is one."""
+    """``value`` as an int, refused unless it is an integer from ``low`` to ``high``; 3.0 is one."""
     number: int | None = None
     if _is_number(value):
         with suppress(OverflowError, ValueError):  # infinite, or NaN
             number = int(value)
     if number is None or number != value or not low <= number <= high:
         allowed = allowed or (f"of at least {low}" if high == math.inf else f"in [{low}, {high:g}]")
-        raise refusal(name, f"a whole number {allowed}", value, hint)
+        raise refusal(name, f"an integer {allowed}", value, hint)
     return number
 
 
@@ -121,13 +121,13 @@ def path(name: str, value: object) -> Path:
 
 
 def is_masked(value: object) -> bool:
-    """Whether it is a masked array; there is none if nobody has imported that part of numpy, which takes a while."""
+    """Whether it is a masked array. No array is if numpy.ma is not loaded; importing it here would be slow."""
     masked = sys.modules.get("numpy.ma")
     return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def plain(name: str, values: object, allowed: str, hint: str = "") -> NDArray[Any]:
-    """``values`` as an array of any kind, refused if rows differ in length, or a mask would be lost."""
+    """``values`` as an array of any type, refused if rows differ in length or a mask would be lost."""
     import numpy as np
 
     try:
@@ -160,12 +160,12 @@ def array(
     low, high, ends
         As in `real`; with the default all must be finite.
     wholes : bool
-        Whether they must be whole numbers.
+        Whether they must be integers.
     """
     import numpy as np
 
     form = "" if shape is None else f" of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
-    kind = f"{'whole ' * wholes}numbers"
+    kind = f"{'integers' if wholes else 'numbers'}"
     given = plain(name, values, f"{kind}{form}", hint)
     if given.dtype.kind not in "iufO":
         raise refusal(name, f"{kind}{form}", values, hint)
@@ -174,7 +174,7 @@ def array(
         or not all(n == m if isinstance(m, int) else n > 0 for n, m in zip(given.shape, shape, strict=True))
     ):
         raise InputError(f"{name} must be {kind}{form}. Got shape {given.shape}.{hint and ' '}{hint}")
-    allowed = f"{'whole numbers ' * wholes}{_interval(low, high, ends)}".strip()
+    allowed = f"{'integers ' * wholes}{_interval(low, high, ends)}".strip()
     if given.dtype.kind == "f" and given.itemsize <= 8:
         numbers = np.asarray(given, dtype=np.float64)
     elif given.dtype.kind in "iu" and (given.itemsize < 8 or not given.size or abs(given).max() <= 2**53):
@@ -221,38 +221,40 @@ def _interval(low: float, high: float, ends: str) -> str:
     return f"{finite and 'finite and '}{'at least' if ends[0] == '[' else 'above'} {low:g}"
 
 
-# What several rooms take.
+# Checks that several subpackages share.
 
 
 def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
-    """``k`` as an int, refused unless it is a whole number in [1, most]."""
+    """``k`` as an int, refused unless it is an integer in [1, most]."""
     return whole(name, k, 1, most)
 
 
 def check_voters(voters: object) -> str:
-    """``voters``, refused unless it says which kind they are."""
+    """``voters``, refused unless it is "fresh" or "fixed"."""
     if not isinstance(voters, str) or voters not in VOTERS:
         if isinstance(voters, str) and voters.strip().lower() in VOTERS:
             right = voters.strip().lower()
             raise InputError(f'voters must be "fresh" or "fixed". Got {shown(voters)}. Pass "{right}".')
         raise InputError(
-            'voters must be "fresh" or "fixed". Fresh: the new coins of every answer make it private by themselves, '
-            "whatever else the voter keeps. Fixed: made private once with all its answers together, such as a DP-SGD "
-            f"model. Got {shown(voters)}. Say how yours are made (--voters fresh, --voters fixed): single "
-            "labels compose for fresh voters only."
+            'voters must be "fresh" or "fixed". Fresh: each answer of a voter is private by its own fresh randomness. '
+            "Fixed: each voter is trained with DP once, and all its answers share that guarantee, such as a DP-SGD "
+            f"model. Got {shown(voters)}. Pass the kind of yours (--voters fresh, --voters fixed): single labels "
+            "compose for "
+            "fresh voters only."
         )
     return voters
 
 
 SEVERAL_CLASSES = (
-    "Here are two answers. For several classes pass classes=3, or their names, to darrm.DecisionProblem (--classes) "
+    "This mechanism has two answers. For several classes pass classes=3, or their names, to darrm.DecisionProblem "
+    "(--classes) "
     "and release by darrm.mechanisms.PrivateDecision. Or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on "
     "the votes for each class."
 )
 
 
 def several_classes(vote: object, classes: int = 2) -> str:
-    """What to do about a vote for a third class, or for one more class than there are; nothing for any other value."""
+    """The hint for a vote one above the last class: a third class, or classes counted from 1; else empty."""
     text = str(vote.item() if hasattr(vote, "item") else vote)
     try:
         number = float(text)
@@ -280,7 +282,7 @@ def check_total_epsilon(value: object) -> float:
 
 
 def not_a_design(asked: str, value: object) -> InputError:
-    """The error for what is no design; ``asked`` says who takes one. A plan holds a design."""
+    """The error for a value that is not a design; ``asked`` names what takes one. A plan holds a design."""
     hint = " Pass its design: plan.design." if type(value).__name__ == "Plan" else ""
     return InputError(f"{asked} from darrm.solve or darrm.load. Got {type(value).__name__}.{hint}")
 
@@ -309,9 +311,9 @@ def check_orders(orders: ArrayLike) -> Array:
 
 
 def check_jobs(jobs: object, name: str = "jobs") -> int:
-    """``jobs`` as an int, refused unless it is a number of processes or threads that joblib can have."""
+    """``jobs`` as an int, refused unless joblib can run that number of processes or threads."""
     allowed = f"in [1, {_MOST_JOBS}], or -1 for all cores"
     number = whole(name, jobs, -1, _MOST_JOBS, allowed=allowed)
     if number == 0:
-        raise refusal(name, f"a whole number {allowed}", jobs)
+        raise refusal(name, f"an integer {allowed}", jobs)
     return number

@@ -41,17 +41,17 @@ def release(
     ----------
     mechanism : PrivateDecision, which is DaRRM
     votes : pandas.DataFrame, polars.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with
-        ``__arrow_c_stream__``
-        K columns of the numbers of classes, of any type of number, of booleans, or of texts. If the design has names of
-        voters, the columns of these names, in any order and among others; else in the order of the design's groups. As
-        in files, a column ``id``, or an index of that name, and a column ``label`` may be there and are left out. If
-        the design has names for classes, a column may hold these instead. An absent voter, where voters may be absent,
-        has -1 or nothing; else nothing may be missing.
+        ``__arrow_c_stream__`` K columns of class numbers, as any number type, booleans or texts. If the design names
+        its voters, the columns of these names are taken, in any order and among others; else all columns, in the order
+        of the design's groups. As in files, a column ``id``, or an index of that name, and a column ``label`` are not
+        votes. If the design has names for classes, a column may hold these instead. Where voters may be absent, -1 or a
+        missing value means absent; else no value may be missing.
     ledger : Ledger, optional
         Is charged before the labels are given, with the ids of the column ``id``, if there is one: it refuses an id
-        that it charged before. Without ids nothing tells it whether a row had a label, as its `Ledger.status` says.
+        that it charged before. Without ids the ledger cannot detect that a row had a label already, as its
+        `Ledger.status` says.
     again : bool
-        Whether rows may have a label already, as in `Ledger.charge`.
+        Whether rows may be released a second time, as in `Ledger.charge`.
     voters : sequence of str, optional
         For a design without names of voters: the columns of votes, by name, in the order of the design's groups; others
         are left out.
@@ -62,20 +62,20 @@ def release(
     Returns
     -------
     pandas.Series, polars.Series or pyarrow.Array of uint8, length n
-        For a frame a Series of its library called label, in pandas with its index; else an array. Of the names of the
-        answers (a category, an enum, a dictionary), if the design has names for classes or the further answer "none".
-        Each call draws new labels, so do not hand it to an engine that may evaluate a column twice. Two labels of the
-        same votes would then be released. A ledger counts them but, for fresh voters, does not cover them: give the
-        table an ``id``, by which the second evaluation is refused.
+        For a frame a Series of its library called label, in pandas with its index; else an array. Its values are the
+        names of the answers (a category, an enum, a dictionary) if the design has names for classes or the further
+        answer "none". Each call draws new labels. Do not pass it to an engine that may evaluate a column twice, because
+        two labels of the same votes would then be released. A ledger counts both, but for fresh voters its guarantee
+        does not cover the second; give the table an ``id``, so that the second evaluation is refused.
 
     Raises
     ------
     InputError
-        If there are other than K vote columns, or a voter has two, or one of the design or of ``voters`` has none. If
-        an id comes twice, or was charged before. If a value is not a vote; it names the column, and the row from 0. If
-        the table has the votes that the design's prior was read from, see `DaRRM.release`.
+        If there are not exactly K vote columns, a voter has two columns, or a voter of the design or of ``voters`` has
+        none. If an id occurs twice or was charged before. If a value is not a vote; the message names the column, and
+        the row counted from 0. If the table holds the votes that the design's prior was read from, see `DaRRM.release`.
     BudgetError
-        If the ledger does not pay for all of it, or not for rows that come again; nothing is charged then.
+        If the budget of the ledger does not cover all rows, or does not cover repeated rows; nothing is charged then.
     MissingExtraError
         If a polars frame or an Arrow table of another library comes and pyarrow is not installed.
 
@@ -119,7 +119,7 @@ def release(
 
 
 def _library_of(votes: Any, name: str) -> Any:
-    """The library of this name, None unless ``votes`` is one of its frames; whoever holds one has loaded it."""
+    """The library of this name if ``votes`` is one of its frames, else None; a frame's library is loaded already."""
     library = sys.modules.get(name)
     return library if library is not None and isinstance(votes, library.DataFrame) else None
 
@@ -141,7 +141,7 @@ def _of_table(votes: Any, voters: Voters, answers: Answers) -> tuple[Columns, ND
         except (TypeError, ValueError, pa.ArrowException) as error:
             if _library_of(votes, "polars") is not None:
                 raise InputError(
-                    f"The frame could not be read by Arrow ({error}). Cast columns of types that it lacks, such as "
+                    f"The frame could not be read by Arrow ({error}). Cast columns of types that Arrow lacks, such as "
                     "Int128, to others."
                 ) from None
             table = None  # a stream of something else, such as a single column

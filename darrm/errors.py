@@ -49,15 +49,15 @@ class OutputError(DarrmError, OSError):
 
 
 class ImpossiblePriorWarning(UserWarning):
-    """A prior cannot be true of voters that answer by randomized response. No guarantee depends on it."""
+    """No voters that answer by randomized response can have this prior. No guarantee depends on it."""
 
 
 class CopiedBudgetWarning(UserWarning):
-    """A budget that is counted in memory was copied: the copy cannot pay for labels, or both would spend all of it."""
+    """A budget counted in memory was copied. The copy cannot be spent, so that it is not spent twice."""
 
 
 class ResumedStreamWarning(UserWarning):
-    """A stream of votes began with rows that a ledger has charged for already; they are left out."""
+    """A stream of votes began with rows that the ledger charged before; these rows are skipped."""
 
 
 class MissingExtraError(DarrmError, ImportError):

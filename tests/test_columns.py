@@ -222,7 +222,7 @@ def test_bad_polars_frames() -> None:
         (given["a"], "Got Series"),
         (
             given.cast(pl.Int128),
-            r"could not be read by Arrow \(.*\)\. Cast columns of types that it lacks, such as Int128",
+            r"could not be read by Arrow \(.*\)\. Cast columns of types that Arrow lacks, such as Int128",
         ),
     ]:
         with pytest.raises(darrm.InputError, match=said):

@@ -156,7 +156,7 @@ def test_thousands_of_voters_at_the_edge(parameters: dict[str, Any]) -> None:
 # What is refused says why, in one line.
 
 REFUSED = [
-    ({"K": 5, "m": 1, "epsilon": TINY}, darrm.CertificateError, "float64 cannot tell it from no privacy"),
+    ({"K": 5, "m": 1, "epsilon": TINY}, darrm.CertificateError, "float64 cannot distinguish it from no privacy"),
     ({"K": 5, "m": 5, "epsilon": TINY}, darrm.CertificateError, "Raise the guaranteed epsilon or delta"),
     ({"K": 5, "m": 1, "epsilon": 0.0}, darrm.InputError, "epsilon must be in (0, 1e+06]"),
     ({"K": 5, "m": 1, "epsilon": 1e-324}, darrm.InputError, "epsilon must be in (0, 1e+06]"),
@@ -166,8 +166,8 @@ REFUSED = [
     ({"K": 5, "m": 5, "epsilon": 0.5, "Delta": ALMOST}, darrm.InputError, "guarantees nothing"),
     ({"K": 5, "m": 1, "epsilon": 0.5, "Delta": 0.3, "delta": -5e-324}, darrm.InputError, "delta must"),
     ({"K": 5, "m": 1, "epsilon": 0.5, "delta": 1.0}, darrm.InputError, "delta must be in"),
-    ({"K": 5, "m": 1, "epsilon": 0.5, "max_affected": 0}, darrm.InputError, "max_affected must be a whole number in"),
-    ({"K": 5, "m": 1, "epsilon": 0.5, "max_affected": 6}, darrm.InputError, "max_affected must be a whole number in"),
+    ({"K": 5, "m": 1, "epsilon": 0.5, "max_affected": 0}, darrm.InputError, "max_affected must be an integer in"),
+    ({"K": 5, "m": 1, "epsilon": 0.5, "max_affected": 6}, darrm.InputError, "max_affected must be an integer in"),
     ({"K": 3002, "m": 1, "epsilon": 0.5}, darrm.InputError, "K must be at most 3001"),
     ({"K": 6, "m": 1, "epsilon": 0.3, "prior": "votes:0,0,0,1,0,0,0"}, darrm.InputError, "every gamma is optimal"),
     ({"K": 6, "m": 1, "epsilon": 0.3, "prior": "fixed:0,1,0,1,0,1"}, darrm.InputError, "every gamma is optimal"),

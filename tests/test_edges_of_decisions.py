@@ -74,14 +74,14 @@ def test_classes_that_cannot_be_or_tell_nothing() -> None:
 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
-    (lambda: Group(3, 1.0, max_affected=0), "max_affected must be a whole number in [1, count] = [1, 3]. Got 0."),
-    (lambda: darrm.DecisionProblem([Group(3, 1.0)], 0.5, max_affected=0), "max_affected must be a whole number in"),
+    (lambda: Group(3, 1.0, max_affected=0), "max_affected must be an integer in [1, count] = [1, 3]. Got 0."),
+    (lambda: darrm.DecisionProblem([Group(3, 1.0)], 0.5, max_affected=0), "max_affected must be an integer in"),
     (lambda: darrm.DecisionProblem([Group(3, 1.0)], math.inf), "epsilon must be in (0, 1e+06]. Got inf."),
     (lambda: table([Group(1, 1.0)], [0.7], classes=255), "must be between at most 30 classes. Got 255."),
     (lambda: table([Group(1, 1.0)], [0.7], classes=256), "must be between at most 30 classes. Got 256."),
     (lambda: table([Group(2, 1.0)], [0.7], prior=[0, 0]), "prior must be probabilities that sum to 1. Got [0, 0]."),
-    (lambda: compose(MAJORITY, 0, delta=0.0, voters="fresh"), "queries must be a whole number in [1, 1e+07]"),
-    (lambda: compose(MAJORITY, 10**7 + 1, delta=0.0, voters="fresh"), "queries must be a whole number in [1, 1e+07]"),
+    (lambda: compose(MAJORITY, 0, delta=0.0, voters="fresh"), "queries must be an integer in [1, 1e+07]"),
+    (lambda: compose(MAJORITY, 10**7 + 1, delta=0.0, voters="fresh"), "queries must be an integer in [1, 1e+07]"),
 ]
 
 

@@ -55,7 +55,7 @@ def test_voters_in_capitals_are_refused_in_a_short_line(
 
 
 def test_a_vote_for_a_third_class_is_told_where_to_go(tmp_path: Path) -> None:
-    said = "Here are two answers. .*classes=3, .*DecisionProblem .*--classes.*GaussianNoisyMax or LaplaceNoisyMax"
+    said = "This mechanism has two answers. .*classes=3, .*DecisionProblem .*--classes.*GaussianNoisyMax or Laplace"
     with pytest.raises(darrm.InputError, match=rf"Got 2 in row 0, column 1\. {said}"):
         MECHANISM.release([[0, 2, 1]])
     (tmp_path / "votes.csv").write_text("a,b,c\n0,1,2\n", encoding="utf-8")
@@ -92,5 +92,5 @@ def test_a_plan_in_place_of_its_design_is_told_apart_from_other_things() -> None
     mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1.0))
     with pytest.raises(darrm.InputError, match=r"Got PrivateDecision\.$"):
         darrm.mechanisms.DaRRM(mechanism)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match="K must be a whole number"):
+    with pytest.raises(darrm.InputError, match="K must be an integer"):
         darrm.votes.read("votes.csv", plan.design)  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ FIGURES = {
         "planned 11.7 %",
         "Gaussian noisy max 11.7 %",
         "subsampling 32.3 %",
-        "all the noise in the votes 40.3 %",
+        "local noise only 40.3 %",
     ),
     "with 100 labels, general composition gives an epsilon of 15.04 and optimal composition 12.6. The recursion proves"
     " 5.315 for fresh voters.": (

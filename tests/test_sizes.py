@@ -45,7 +45,7 @@ TOO_LARGE = {
     ),
     "a kernel": (
         lambda: darrm.labels.GeometricLabelProportions(epsilon=1.0).kernel(10**5),
-        r"k must be a whole number in \[1, 7000\]",
+        r"k must be an integer in \[1, 7000\]",
     ),
     "counts": (
         lambda: darrm.votes.counts(np.zeros((10**5, 3), dtype=np.uint8), MILLION),

@@ -1,6 +1,6 @@
-"""From one release to many: composition, profiles, planning a budget, a ledger.
+"""Accounting for many releases: composition, privacy profiles, planning within a budget, and a ledger.
 
-Everything that speaks of several labels asks whether voters are fresh or fixed (docs/theory.md, "Many releases").
+The cost of several labels depends on whether voters are fresh or fixed (docs/theory.md, "Many releases").
 """
 
 from darrm._lazy import face

@@ -1,4 +1,4 @@
-"""What a ledger keeps of each thing that it paid for: enough to account for it again without the thing itself."""
+"""Accounts: the record of each charged mechanism in a ledger, enough to compose it again without the mechanism."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import adjacency_in_print
 from darrm.storage.sealed_json import finite
 
-# Neighbours of which one has a record that the other has not: what is charged goes the same way in all charges.
+# Neighbouring relations where one data set has a record more: the direction is the same in all charges.
 DIRECTED = ("add-remove", "replace-special")
-_LIBRARIES = 1e-12  # relative: two libraries of functions differ by less
-_LONGEST = 300  # letters of what stands for a thing, or of a note
+_LIBRARIES = 1e-12  # relative; mathematical libraries differ by less
+_LONGEST = 300  # largest number of letters of a description or a note
 
 
 @dataclass
 class Fewer:
-    """The table for some present voters, of a decision whose voters may be absent."""
+    """The table for one vector of present voters, of a decision whose voters may be absent."""
 
     present: list[int]
     table_hex: list[str]
@@ -40,13 +40,13 @@ class Fewer:
 
 @dataclass
 class Labels:
-    """What was released by one design."""
+    """The account of the labels released by one design."""
 
     problem: AnyProblem
     table_hex: list[str]  # its noise function, or probabilities of answer 1 in C order, to the last bit
     fewer: list[Fewer]
     charged: int
-    allowed: int | None = None  # labels in all, as long as nothing else is charged
+    allowed: int | None = None  # largest number of labels in all, as long as nothing else is charged
 
     @classmethod
     def of(cls, design: Design) -> Labels:
@@ -57,7 +57,7 @@ class Labels:
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> Labels:
-        """The account in the content of a file; an error if it is none."""
+        """The account in the content of a file; raises if the content is invalid."""
         given = dict(content)
         problem, fewer = problem_of(given.pop("problem")), [Fewer(**part) for part in given.pop("fewer")]
         account = cls(problem=problem, fewer=fewer, **given)
@@ -65,13 +65,13 @@ class Labels:
         return account
 
     def label(self) -> OneLabel:
-        """What one label of the design comes from."""
+        """The release of one label of the design."""
         whole = OneLabel(self.problem, _table(self.table_hex, self.problem), {})
         if not self.fewer:
             return whole
         parts = {tuple(part.present): part.table_hex for part in self.fewer}
         if len(parts) < len(self.fewer) or parts.keys() != set(attendances(self.problem)):
-            raise InputError("fewer must have a table for every vector of present voters but all and none")
+            raise InputError("fewer must have a table for every vector of present voters except all and none")
         tables = {present: _table(part, self.problem.with_present(present)) for present, part in parts.items()}
         return replace(whole, fewer=tables)
 
@@ -82,7 +82,7 @@ class Labels:
 
     @property
     def said(self) -> str:
-        """What it is, in a few words."""
+        """The account in a few words."""
         voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
         if self.problem.n_classes > 2:
             voters += f" on {self.problem.n_classes} classes"
@@ -91,7 +91,7 @@ class Labels:
 
     @property
     def short_name(self) -> str:
-        """What `name` begins with."""
+        """The beginning of `name`."""
         return self.name[:8]
 
     @property
@@ -104,7 +104,7 @@ class Labels:
 
 @dataclass
 class Other:
-    """Anything else that was charged: its privacy curve, and its guarantee if that is all that is known."""
+    """The account of any other mechanism: its privacy curve, and its (epsilon, delta) if only that is known."""
 
     said: str
     epsilons_hex: list[str]
@@ -114,7 +114,7 @@ class Other:
 
     @classmethod
     def of_guarantee(cls, epsilon: float, delta: float) -> Other:
-        """The account of a mechanism of which only its (epsilon, delta) is known."""
+        """The account of a mechanism with a known (epsilon, delta) and no other curve."""
         curve = Curve.of_guarantee(epsilon, delta)
         return replace(
             cls.of_curve(curve, f"({exactly(epsilon)}, {exactly(delta)})-DP"),
@@ -130,7 +130,7 @@ class Other:
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> Other:
-        """The account in the content of a file; an error if it is none."""
+        """The account in the content of a file; raises if the content is invalid."""
         account = cls(**content)
         if not isinstance(account.said, str) or not account.said.isprintable():
             raise InputError("the guarantee of an account must be a text of one line")
@@ -148,7 +148,7 @@ class Other:
         return Curve.of(epsilons, np.array([[float.fromhex(value) for value in row] for row in self.deltas_hex]))
 
     def part(self) -> tuple[Curve, int]:
-        """A curve, and how often it is to be composed, for all that was charged."""
+        """The curve of the mechanism, and the number of times it is composed."""
         if self.guarantee is None:
             return self.curve, self.charged
         epsilon, delta = map(float, self.guarantee)
@@ -164,7 +164,7 @@ class Other:
 
     @property
     def name(self) -> str:
-        """The name by which a ledger knows it."""
+        """The name by which a ledger knows the mechanism."""
         return _digest([self.said, self.epsilons_hex, self.deltas_hex, self.guarantee_hex])
 
 
@@ -172,11 +172,11 @@ Account: TypeAlias = Labels | Other
 
 
 def stated(said: str | None, ledger_adjacency: str, what: str) -> None:
-    """`InputError` unless the caller said for which neighbours ``what`` holds, and they are the ledger's."""
+    """`InputError` unless the caller stated the neighbouring relation of ``what``, and it is the ledger's."""
     if said is None:
         raise InputError(
-            f"{what} does not say for which neighbours it holds. Pass adjacency={ledger_adjacency!r} if it holds for "
-            "those: this ledger counts no others. A guarantee for adding or removing one record does not hold for "
+            f"{what} has no stated neighbouring relation. Pass adjacency={ledger_adjacency!r} if it holds for that: "
+            "this ledger counts no other. A guarantee for adding or removing one record does not hold for "
             "replacing one."
         )
     agree(said, ledger_adjacency, "The ledger")

@@ -1,8 +1,8 @@
 """Exact adaptive composition of releases with any number of answers, between certified bounds.
 
-One release is a row (P, Q) of probabilities of its answers o on D and D'; who attacks chooses the next row after seeing
-all labels so far. The largest excess P(S) - a P'(S) over sets S of sequences of Q labels obeys, with
-V_0(a) = max(0, 1 - a),
+One release is a row (P, Q) of probabilities of its answers o on D and D'. An adaptive adversary chooses the next row
+after seeing all labels so far. The hockey-stick divergence of Q labels, the largest P(S) - a P'(S) over sets S of
+sequences, called excess in the modules of this subpackage, obeys, with V_0(a) = max(0, 1 - a),
 
     V_Q(a) = max over rows of  sum over o of  P_o V_{Q-1}(a Q_o / P_o),
 
@@ -26,14 +26,14 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
 
 _U = 2.0**-53
-_TINY = 1e-300  # more than underflow can take from one step
-_AT_ONCE = 2**13  # sums over choices that are held in memory together: what a processor has at hand
-_MARGIN = 1e-12  # relative, more than the rounding of corners
-_FEW = 16  # rows, up to which each choice is summed up by itself
-_COLUMNS = 256  # of them for one choice, where there are many
-_ROWS = 64  # choices whose sums are held in memory together
-_DIRECT = 4096  # points on either side, up to which sums are convolved one by one, without the error of an FFT
-_SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding
+_TINY = 1e-300  # above the underflow of one step
+_AT_ONCE = 2**13  # number of sums over choices held in memory at once, to fit the cache
+_MARGIN = 1e-12  # relative; above the rounding of corners
+_FEW = 16  # largest number of rows for which each choice is summed separately
+_COLUMNS = 256  # of terms for one choice, where there are many
+_ROWS = 64  # number of choices whose sums are held in memory at once
+_DIRECT = 4096  # largest grid size for direct convolution, without the error of an FFT
+_SMALLEST = 1e-280  # above it, underflow of a probability is below its rounding
 
 
 class Grid(NamedTuple):
@@ -48,21 +48,21 @@ class Grid(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """The terms of one answer: row r has V(a e^shift), between grid points k[r] and k[r] + 1 from where a is."""
+    """The terms of one answer: for row r, V(a e^shift) between the grid points k[r] and k[r] + 1, counted from a."""
 
     chance: Array  # of the answer on D
     other: Array  # on D'
     k: NDArray[np.intp]
-    weight: Array  # of the point k + 1; rounded so that interpolation stays above
+    weight: Array  # weight of the point k + 1, rounded so that interpolation stays an upper bound
 
 
 def _places(chance: Array, other: Array, rho: float, grid: Grid) -> _Places:
-    k = np.where(chance > 0, -2 * grid.size - 2, 2 * grid.size + 2)  # other = 0: V(0); chance = 0: V(infinity)
+    k = np.where(chance > 0, -2 * grid.size - 2, 2 * grid.size + 2)  # other = 0: V(0); probability = 0: V(infinity)
     weight = np.zeros(chance.size)
     both = (chance > 0) & (other > 0)
     log_chance = np.log(chance[both])
     shift = np.log(other[both]) - log_chance
-    # V falls in a, so a place further left gives an upper bound: by more than all rounding of the shift.
+    # V falls in a, so a point further left gives an upper bound; it is moved by more than the rounding of the shift.
     shift -= 16 * _U * (np.abs(shift) + np.abs(log_chance) + 1) + 2.01 * rho
     place = np.clip(np.floor(shift / grid.step), -2 * grid.size - 2, 2 * grid.size + 2)
     room = np.clip(np.expm1(np.clip(shift - place * grid.step, 0, grid.step)) / math.expm1(grid.step), 0.0, 1.0)
@@ -71,13 +71,13 @@ def _places(chance: Array, other: Array, rho: float, grid: Grid) -> _Places:
 
 
 def _choices(rows: OutcomeRows, grid: Grid) -> list[_Places]:
-    """What can be chosen for one query, answer by answer: each row, and the same with D and D' exchanged."""
+    """The choices for one query, answer by answer: each row, and each row with D and D' exchanged."""
     on, off = np.concatenate([rows.P, rows.Q]), np.concatenate([rows.Q, rows.P])
     return [_places(on[:, o], off[:, o], rows.rho, grid) for o in range(on.shape[1])]
 
 
 class _Terms(NamedTuple):
-    """The same term of several choices: chance V(a e^shift) is near V[start + j] + far V[start + j + 1], j >= 0."""
+    """One term of several choices: chance V(a e^shift) = near V[start + j] + far V[start + j + 1] for j >= 0."""
 
     start: NDArray[np.intp]
     near: Array
@@ -85,7 +85,7 @@ class _Terms(NamedTuple):
 
 
 def _one_by_one(terms: list[_Terms]) -> list[list[tuple[int, float]]]:
-    """For each choice what is added up, as (first place, factor), without what is 0."""
+    """The summands of each choice, as (first index, factor), without zeros."""
     sums: list[list[tuple[int, float]]] = [[] for _ in terms[0].start]
     for start, near, far in terms:
         for parts, at, here, there in zip(sums, start.tolist(), near.tolist(), far.tolist(), strict=True):
@@ -94,9 +94,9 @@ def _one_by_one(terms: list[_Terms]) -> list[list[tuple[int, float]]]:
 
 
 class _Sums:
-    """What is added up for many choices, as a sparse matrix times the windows that begin at ``places``.
+    """The sums for many choices, as a sparse matrix times the windows that begin at ``places``.
 
-    A row of the product is added up term by term, as `_Wide.raise_to` does: the rounding is the same.
+    A row of the product is summed term by term, as in `_Wide.raise_to`, with the same rounding.
     """
 
     def __init__(self, terms: list[_Terms]) -> None:
@@ -111,15 +111,16 @@ class _Sums:
         self.blocks = [(i, matrix[i : i + _ROWS]) for i in range(0, len(factors), _ROWS)]
 
     def blocks_of(self, windows: Array, j: int) -> Iterator[tuple[int, Array]]:
-        """The sums from point j on, as many as a window is long, for some choices at once; the first of them."""
+        """Blocks of choices: the first choice, and the sums of the block over a window from point j on."""
         found = windows[self.places + j]
         yield from ((first, block @ found) for first, block in self.blocks)
 
 
 class _Wide:
-    """V at the points of a grid with a >= 1, as far on either side as terms of some choices ask for it.
+    """V at the points of a grid with a >= 1, extended on both sides as far as the terms need it.
 
-    1 to the left of the grid, and the last value to its right. ``windows(length)[at + j]`` begins with V at point j.
+    V is 1 to the left of the grid, and the last value to its right. ``windows(length)[at + j]`` begins with V at point
+    j.
     """
 
     def __init__(self, choices: list[_Places], grid: Grid) -> None:
@@ -134,7 +135,7 @@ class _Wide:
         return np.lib.stride_tricks.sliding_window_view(self._V, length)
 
     def raise_to(self, best: Array, choices: list[list[tuple[int, float]]], j: int, room: Array) -> None:
-        """Take the largest of all choices into ``best``, from point j on; ``room`` for two sums of its length."""
+        """Raise ``best`` to the largest sum over all choices, from point j on; ``room`` is space for two sums."""
         total, term = room[:, : best.size]
         for parts in choices:
             into = total
@@ -146,7 +147,7 @@ class _Wide:
             np.maximum(best, total, out=best)
 
     def hold(self, V: Array) -> None:
-        """Take V at a = 1, e^step, ..., and its last value from there on. V(1/a) = 1 - 1/a + V(a)/a is the rest."""
+        """Store V at a = 1, e^step, ..., and its last value beyond. V(1/a) = 1 - 1/a + V(a)/a gives the other side."""
         at, far = self.at, self.at + self._mirrored
         self._V[at : at + V.size], self._V[at + V.size :] = V, V[-1]
         left = self._a * self._V[far:at:-1] - self._less_one
@@ -164,22 +165,22 @@ def _terms(places: _Places, grid: Grid, at: int) -> _Terms:
 
 
 class Tally(NamedTuple):
-    """At how many grid points each row was the worst, where the excess is at least ``floor``."""
+    """The number of grid points at which each row was the worst, where the excess is at least ``floor``."""
 
     won: NDArray[np.int64]
     floor: float
 
 
 def is_silent(release: Region | OutcomeRows) -> bool:
-    """Whether labels say nothing of the votes."""
+    """Whether labels are independent of the votes: no row distinguishes D from D'."""
     return not (len(release) if isinstance(release, OutcomeRows) else release.outer)
 
 
 def as_rows(release: Region | OutcomeRows) -> OutcomeRows:
-    """Rows of a release that none of its pairs exceeds."""
+    """Rows whose recursion bounds that of the release from above."""
     if isinstance(release, OutcomeRows):
         return release
-    # To answer 0 whatever the votes is (0, 0): a corner that lies between it, another and the diagonal adds nothing.
+    # A constant answer 0 is (0, 0): a corner between it, another corner and the diagonal adds nothing.
     kept: list[Point] = []
     for point in release.outer:
         last = kept[-1] if kept else None
@@ -196,12 +197,12 @@ def upper_bounds(
     start: Array | None = None,
     least: float = 0.0,
 ) -> Iterator[Array]:
-    """V_1, V_2, ... at a = 1, e^step, ..., each entry an upper bound; ``start`` is V_0, if labels came before.
+    """Upper bounds on V_1, V_2, ... at a = 1, e^step, ...; ``start`` is V_0, if labels came before.
 
-    Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid: V falls.
-    Nor is the value of any point before it: where V is within ``least`` of what no epsilon avoids, it is held. Each
-    step is followed by a factor for its rounding. O(rows * answers * size) for each query. ``tally`` counts what was
-    the worst where. An array is good until the next is asked for.
+    V is convex and falls, so linear interpolation in a, the last value beyond the grid, and the value of any earlier
+    point are upper bounds. Where V is within ``least`` of the unavoidable delta, it is set to the value of an earlier
+    point. Each step is multiplied by a factor for its rounding. O(rows * answers * size) for each query. ``tally``
+    counts the worst rows. A yielded array is valid until the next one.
     """
     rows = as_rows(release)
     places = _choices(rows, grid)
@@ -215,7 +216,7 @@ def upper_bounds(
     wide.hold(V)
     here = wide.windows(size + 1)[wide.at]
     factor = (1 + (8 + 2 * rows.answers) * _U) * (1 + 1.01 * rows.rho)
-    # The first point from which on V is held, and by how many points one label moves what is before it.
+    # The first point from which V is constant, and the number of points by which one label moves it.
     held = _first(V, 0, least)
     reach = max(1 - int(each.k[(each.chance > 0) & (each.other > 0)].min(initial=0)) for each in places)
     spent = 0.0
@@ -246,22 +247,22 @@ def upper_bounds(
 
 
 def _first(V: Array, begin: int, most: float) -> int:
-    """The first point from ``begin`` on where V is at most so large, or the last one."""
+    """The first point from ``begin`` on where V is at most that large, or the last one."""
     low = V[begin:] <= most
     return begin + (int(low.argmax()) if low.any() else low.size - 1)
 
 
 class Sets(NamedTuple):
-    """Sets of label sequences, one for each grid point: lower bounds on P(S) and upper ones on P'(S)."""
+    """Sets S of label sequences, one for each grid point: lower bounds on P(S) and upper bounds on P'(S)."""
 
     P: Array
     Q: Array
 
 
 def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Iterator[Sets]:
-    """Sets S of sequences of 1, 2, ... labels and ways to choose rows that nearly attain V_1, V_2, ... on the grid.
+    """Sets S of sequences of 1, 2, ... labels, with choices of rows, that nearly achieve V_1, V_2, ... on the grid.
 
-    V(a) >= P(S) - a P'(S) for every a and S: these are lines below V, and no grid error enters.
+    V(a) >= P(S) - a P'(S) for every a and S: the lines lie below V, without an error from the grid.
     """
     rows = attained if isinstance(attained, OutcomeRows) else OutcomeRows.of_points(attained)
     choices = _choices(rows, grid)
@@ -270,7 +271,7 @@ def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Itera
     P = Q = (grid.logs < 0).astype(np.float64)
     rounding = 0.0
     while True:
-        # Left of the grid the set of all sequences, right of it none.
+        # Left of the grid the set of all sequences, right of it the empty set.
         wide_P, wide_Q = (np.concatenate([np.ones(n), side, np.zeros(n)]) for side in (P, Q))
         best_P, best_Q = P, Q
         best = P - a * Q
@@ -294,7 +295,7 @@ def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Itera
 
 
 def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
-    """The least epsilon >= 0 with V(e^epsilon) <= delta by interpolation, from above; infinite if off the grid."""
+    """The least epsilon >= 0 with V(e^epsilon) <= delta by interpolation, rounded up; infinite if beyond the grid."""
     held = np.flatnonzero(delta >= V)
     if not held.size:
         return math.inf
@@ -302,7 +303,7 @@ def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
     if j == 0:
         return 0.0
     before, after = float(V[j - 1]), float(V[j])
-    share = (before - delta) / (before - after)  # of the way from a_(j-1) to a_j
+    share = (before - delta) / (before - after)  # share of the way from a_(j-1) to a_j
     epsilon = grid.step * (j - 1) + math.log1p(share * math.expm1(grid.step))
     return min(epsilon + 1e-13 * (1 + epsilon), grid.step * j * (1 + 4 * _U))
 
@@ -310,7 +311,7 @@ def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
 def most_epsilon(sets: Sets, delta: float) -> float:
     """A lower bound on every epsilon >= 0 with V(e^epsilon) <= delta: each line is above delta until it crosses it.
 
-    Lines whose P'(E) is so small that underflow may have made it so are left out.
+    Lines with a P'(S) so small that it may come from underflow are left out.
     """
     possible = (delta < sets.P) & (sets.Q > _SMALLEST)
     if not possible.any():
@@ -320,13 +321,13 @@ def most_epsilon(sets: Sets, delta: float) -> float:
 
 
 class Losses(NamedTuple):
-    """A pair of distributions that dominates: on D the privacy loss is step * i with probability P[i].
+    """A dominating pair of distributions: on D the privacy loss is step * i with probability P[i].
 
     Attributes
     ----------
     P : ndarray, shape (2 size + 1,), for i = -size, ..., size
     infinite : float
-        Probability on D of an infinite loss, with all that rounding and cutting off may have taken from P.
+        Probability on D of an infinite loss, including all that rounding and truncation may have taken from P.
     """
 
     P: Array
@@ -335,10 +336,10 @@ class Losses(NamedTuple):
 
 
 def one_release(region: Region, grid: Grid) -> Losses:
-    """The whole region of one release as one pair, which is not binary and so composes to more.
+    """The whole region of one release as one dominating pair, which is not binary and so composes to more.
 
-    The edges of the polygon are its outcomes. Each is split between two grid points such that both probabilities stay,
-    which dominates it.
+    The edges of the polygon are its outcomes. Each is split between two grid points with both probabilities kept, and
+    the result dominates it.
     """
     lower = sorted(region.outer, key=lambda point: point.x)
     path = [(0.0, 0.0), *((p.x, p.y) for p in lower), *((p.not_y, p.not_x) for p in reversed(lower)), (1.0, 1.0)]
@@ -361,10 +362,10 @@ def one_release(region: Region, grid: Grid) -> Losses:
 
 
 def of_bounds(V: Array, grid: Grid, exchanged: Array | None = None) -> Losses:
-    """The pair whose excess at a >= 1 is V, linear in a between grid points: slopes change by probabilities on D'.
+    """The pair whose hockey-stick divergence at a >= 1 is V, linear in a between grid points.
 
-    The other half of the pair is the excess of D' over D, ``exchanged``, of the same first entry; without it the mirror
-    image of V.
+    Changes of slope are probabilities on D'. The other half of the pair is the divergence of D' from D, ``exchanged``,
+    with the same first entry; without it the mirror image of V.
     """
     mass = _masses(V, grid)
     mirrored = mass if exchanged is None else _masses(exchanged, grid)
@@ -378,13 +379,13 @@ def _masses(right: Array, grid: Grid) -> Array:
     """Probabilities on D of the losses step, 2 step, ..., from an excess at a = 1, e^step, ..."""
     fall = (right[:-1] - right[1:]) / math.expm1(grid.step)
     mass = math.exp(grid.step) * fall - np.append(fall[1:], 0.0)
-    # More than the rounding of each entry; a larger entry makes the excess larger.
+    # Above the rounding of each entry; a larger entry makes the excess larger.
     return np.asarray(np.maximum(mass, 0.0) + 32 * _U * right[:-1] / math.expm1(grid.step))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # masses of a coarse grid beyond float64 allow no epsilon at all
 def together(losses: Losses, others: Losses) -> Losses:
-    """The losses of two in sequence; what leaves the grid goes to its lower end or to infinity."""
+    """The losses of two mechanisms composed; losses beyond the grid go to its lower end or to infinity."""
     size = losses.grid.size
     if size <= _DIRECT:
         whole = np.convolve(losses.P, others.P) * (1 + (2 * size + 3) * 2 * _U)
@@ -406,7 +407,7 @@ def together(losses: Losses, others: Losses) -> Losses:
 
 
 def repeated(losses: Losses, times: int) -> Losses:
-    """The losses of ``times`` in sequence, by squaring."""
+    """The losses of ``times`` composed mechanisms, by squaring."""
     answer: Losses | None = None
     while True:
         if times & 1:
@@ -418,7 +419,7 @@ def repeated(losses: Losses, times: int) -> Losses:
 
 
 def excess(losses: Losses) -> Array:
-    """V at a = 1, e^step, ...: sum over losses s of P(s) max(0, 1 - a e^-s), and what is infinite."""
+    """V at a = 1, e^step, ...: the sum over losses s of P(s) max(0, 1 - a e^-s), plus the probability of infinity."""
     # sum over s > s_i of P(s) and of P(s) e^(s_i - s), from the right
     falling = losses.P[: losses.grid.size : -1]
     total = np.append(np.cumsum(falling)[::-1], 0.0)

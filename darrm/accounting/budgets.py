@@ -1,4 +1,4 @@
-"""What pays for labels: a count in memory, or a ledger on disk that other processes share."""
+"""Budgets for labels: a count in memory, or a ledger on disk that processes share."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from darrm.accounting.rules import check_left
 from darrm.design.design import Design
 from darrm.errors import BudgetError, CopiedBudgetWarning, InputError
 
-_COUNTING = Lock()  # one for all, so that budgets can be pickled
+_COUNTING = Lock()  # one lock for all, so that budgets can be pickled
 _REMEDY = "Fit with ledger=, which all copies share, or with copies=n, which gives each of n objects its share."
 
 
 class Count(NamedTuple):
-    """Labels charged so far, and those still paid for: None if there is no end, or if it depends on other charges."""
+    """Labels charged so far, and labels left: None if unlimited, or if it depends on other charges."""
 
     released: int
     remaining: int | None
 
 
 class Budget(Protocol):
-    """What pays for the labels of one mechanism."""
+    """The budget for the labels of one mechanism."""
 
     def count(self) -> Count:
-        """Labels released and remaining, at one moment."""
+        """Labels released and remaining, at the same moment."""
 
     def charge(self, n: int) -> None:
-        """Take ``n`` labels, or none of them by a `BudgetError`."""
+        """Charge ``n`` labels, or raise `BudgetError` and charge none."""
 
 
 class MemoryBudget:
     """A `Budget` of ``allowed`` labels, counted by this object alone.
 
-    A copy knows nothing of what the original and other copies release. So it pays for nothing, unless the labels are
-    shared out beforehand: with n ``copies``, each object, the original included, has floor(allowed / n) of them. Every
-    object that comes from a pickle or a deepcopy counts, and so does every forked process.
+    A copy does not know the releases of the original and of other copies, so its budget is 0. To share the labels, pass
+    ``copies`` = n beforehand: each object, the original included, then has ``floor(allowed / n)`` labels. Every object
+    from a pickle or a deepcopy counts as a copy, and so does every forked process.
     """
 
-    _process: int | None = None  # where this object may charge; a pickle has none
+    _process: int | None = None  # the process in which this object may charge; a pickle has none
 
     def __init__(self, allowed: int, copies: int = 1) -> None:
         if not allowed // copies:
             each = f" for each of {copies} copies" if copies > 1 else ""
             raise BudgetError(
-                f"The total budget does not pay for one label{each}. Raise it, or make each label more private."
+                f"The total budget does not cover one label{each}. Raise it, or make each label more private."
             )
         self._allowed, self._released, self._copies, self._process = allowed // copies, 0, copies, os.getpid()
 
@@ -70,7 +70,7 @@ class MemoryBudget:
 
 
 def _copied(allowed: int, released: int, copies: int) -> MemoryBudget:
-    """A copy of a budget, of which the original paid for ``released`` labels."""
+    """A copy of a budget after ``released`` labels of the original."""
     copy = MemoryBudget(allowed * copies, copies)
     if copies == 1:
         copy._released, copy._process = released, None
@@ -83,7 +83,7 @@ def _copied(allowed: int, released: int, copies: int) -> MemoryBudget:
 
 
 class LedgerBudget:
-    """The `Budget` that a ledger has for one design; a charge is on disk when `charge` returns."""
+    """The `Budget` of a ledger for one design; a charge is on disk when `charge` returns."""
 
     def __init__(self, ledger: Ledger, design: Design) -> None:
         if not isinstance(ledger, Ledger):

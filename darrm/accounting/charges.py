@@ -1,4 +1,4 @@
-"""What a ledger can be asked to pay for, as the account that it keeps of it."""
+"""The conversion of everything that a ledger can charge to the account that it keeps."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def labels_of(design: object, ledger_adjacency: str) -> Labels:
 def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
     """The account of anything with a privacy loss, before it is charged.
 
-    ``adjacency`` is what the caller says of ``what``; a design and an event know it themselves.
+    ``adjacency`` is the caller's statement for ``what``; a design and an event have their own.
 
     Raises
     ------
     InputError
-        If ``what`` is nothing that a ledger can charge, or is private for other neighbours than the ledger counts.
+        If a ledger cannot charge ``what``, or it is private for other neighbours than those of the ledger.
     """
     said = None if adjacency is None else adjacency_text(adjacency)
     if isinstance(what, Design):
@@ -46,12 +46,12 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
 
         return account_of_foreign(what, said, ledger_adjacency)
     if isinstance(what, tuple) and len(what) == 2:
-        epsilon = real("epsilon", what[0], 0, FAR, "[]", hint="Charge what the mechanism guarantees.")
-        delta = real("delta", what[1], 0, 1, "[)", hint="Charge what the mechanism guarantees.")
+        epsilon = real("epsilon", what[0], 0, FAR, "[]", hint="Charge the guarantee of the mechanism.")
+        delta = real("delta", what[1], 0, 1, "[)", hint="Charge the guarantee of the mechanism.")
         stated(said, ledger_adjacency, "A pair (epsilon, delta)")
         return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
     raise InputError(
         "A ledger charges a Design, a pair (epsilon, delta), or an event or privacy loss "
-        f"distribution of dp-accounting. Got {type(what).__name__}. Of noise at the counts, charge the pair that "
-        "darrm.accounting.compose proves for all its labels together."
+        f"distribution of dp-accounting. Got {type(what).__name__}. For noisy max, charge the pair that "
+        "darrm.accounting.compose certifies for all its labels together."
     )

@@ -1,4 +1,4 @@
-"""What many labels of one design cost together, fresh voters or fixed."""
+"""`darrm.accounting.compose`: the cumulative privacy loss of many labels of one design."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ def compose(
     K: int | None = None,
     classes: int | None = None,
 ) -> Total:
-    """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
+    """Bound the least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together.
 
     Parameters
     ----------
     design : Design, Design, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
-        If voters may be absent, every label may be that of other present voters.
+        If voters may be absent, each label may come from other present voters.
     queries : int in [1, 1e7]
         Chosen adaptively: each query may depend on all labels before it.
     delta : float in [0, 1)
-        For all labels together.
+        Delta for all labels together.
     voters : {"fresh", "fixed"}
-        There is no default. Fresh: every answer of a voter is (epsilon, Delta)-DP by new coins of its own. This must
-        hold whatever else the voter keeps (its model, its earlier answers), which may change with the data too. Then
-        releases compose, exactly and adaptively. Fixed: each voter was made private once, (epsilon, Delta)-DP with all
-        its answers together, such as a model trained with differential privacy. Then any number of labels costs at most
-        the optimal composition of ``max_affected`` voters, each with its own epsilon. It costs less if the coins of
-        ``queries`` releases hide more.
-        Noisy max and permute-and-flip are for voters that are not private, and their noise is new at every label. They
-        may answer by the same models or by others; the total is the same, and ``voters`` is not taken.
+        There is no default. Fresh: every answer of a voter is (epsilon, Delta)-DP by its own fresh randomness, whatever
+        state the voter keeps (its model, its earlier answers), which may depend on the data too. Releases then compose,
+        exactly and adaptively. Fixed: all answers of a voter together are (epsilon, Delta)-DP, such as those of a model
+        trained with DP once. Any number of labels then costs at most the optimal composition of ``max_affected``
+        voters, each with its own epsilon. It costs less if the randomness of ``queries`` releases hides more. Noisy max
+        and permute-and-flip are for non-private voters, and their noise is fresh for every label. The voters may answer
+        by the same models or by others; the total is the same, and ``voters`` must be left out.
     tolerance : float
-        Fresh: the grid is refined until upper and lower bound are this close, relatively, or it would be too large.
+        For fresh voters: the grid is refined until upper and lower bound are this close, relatively, or it would be too
+        large.
 
     K, classes : int
-        For noisy max and permute-and-flip: how many vote, and for how many classes; those of the mechanism if it has
-        them. One change of the data reaches one vote, and the others are any. The total is for labels of exactly K
-        votes for so many classes. One teacher less or more, or another class, can cost more, whether K is odd or even.
-        So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K, classes=classes)``, which refuses
-        other votes. A teacher who is silent because of its data is another kind of change, which no total counts. The
-        votes may be too many to list, as of 250 teachers for ten classes. Then the bounds are Renyi DP or those of the
+        For noisy max and permute-and-flip: the numbers of voters and classes; those of the mechanism if it has them.
+        Neighbouring data sets differ in one vote, and the other votes are arbitrary. The total is for labels of exactly
+        K votes for that many classes. One teacher less or more, or another class, can cost more, whether K is odd or
+        even. So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K, classes=classes)``, which refuses
+        other votes. A teacher that abstains because of its data is another kind of change, which no total covers. If
+        there are too many votes to list, as for 250 teachers and ten classes, the bounds are Renyi DP or those of the
         epsilon of one label, and ``lower`` is 0.
 
     Returns
@@ -63,19 +63,19 @@ def compose(
     Raises
     ------
     InputError
-        If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
-        If the chances of a mechanism contradict the epsilon or sigma that it states, or K and classes
+        If ``voters`` is missing, or ``delta`` is below the unavoidable one, which the message states.
+        If the probabilities of a mechanism contradict the epsilon or sigma that it states, or K and classes
         are not its own.
 
     Notes
     -----
     docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition"; docs/composition.md
     for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query; above 10,000 queries
-    blocks are composed as privacy loss distributions, which costs some percent.
+    blocks are composed as privacy loss distributions, which loosens the bound by some percent.
 
     Examples
     --------
-    A hundred labels, by all that is known of one, and by its epsilon alone:
+    A hundred labels, composed exactly, and composed by their epsilon alone:
 
     >>> import darrm
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1, shape="monotone")
@@ -83,7 +83,7 @@ def compose(
     >>> round(total.upper, 2), round(darrm.accounting.optimal(0.3, 0.0, 100, 1e-5).epsilon, 2)
     (11.16, 16.1)
 
-    If the voters were made private once, and only answer, all their labels cost no more than the voters:
+    If the voters were trained with DP once, all their labels cost no more than the voters:
 
     >>> round(darrm.accounting.compose(design, 100, delta=1e-5, voters="fixed").upper, 2)
     1.09
@@ -92,7 +92,8 @@ def compose(
         return _of_counts(design, queries, delta, voters, tolerance, K, classes)
     if K is not None or classes is not None:
         raise InputError(
-            "K and classes are for noisy max, permute-and-flip and other mechanisms with chances and _chances. Got "
+            "K and classes are for noisy max, permute-and-flip and other mechanisms with a method _chances. "
+            "Got "
             f"{type(design).__name__}. For a design leave them out: it has its own."
         )
     kind = check_voters(voters)
@@ -114,8 +115,8 @@ def _of_counts(
 ) -> Total:
     if voters is not None:
         raise InputError(
-            f"voters is not for {type(mechanism).__name__}, whose voters are not private: fresh or fixed, its labels "
-            "cost the same. Leave it out."
+            f"voters does not apply to {type(mechanism).__name__}, which is for non-private voters: fresh or fixed, "
+            "its labels cost the same. Leave it out."
         )
     K, classes = of_votes(mechanism, K, classes)
     queries = check_count("queries", queries)
@@ -124,7 +125,7 @@ def _of_counts(
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:
-    """`compose`, from what one label comes from."""
+    """`compose` for the release of one label."""
     if voters == "fixed":
         return of_fixed(label, queries, delta)
     problem, release = label.problem, label.gives()

@@ -1,12 +1,12 @@
-"""Fewer rows that are worse than all the rows of a release: what is dominated is left out, what is alike is merged.
+"""A small set of rows that bounds all rows of a release: dominated rows are dropped, similar rows are merged.
 
-The profile of a row is h(a) = sum over answers of max(0, P_o - a Q_o). If h_r <= h_w at all a >= 0, row r never gives
-more than row w in the recursion of `darrm.accounting.adaptive` (docs/composition.md, Proposition 2). h is convex, and
-that of w is linear between its kinks, the ratios P_o / Q_o; so to compare them there proves it.
+The profile of a row is its hockey-stick divergence h(a) = sum over answers of max(0, P_o - a Q_o). If h_r <= h_w at all
+a >= 0, row r never exceeds row w in the recursion of `darrm.accounting.adaptive` (docs/composition.md, Proposition 2).
+h is convex, and that of w is linear between its kinks, the ratios P_o / Q_o; so a comparison at the kinks is a proof.
 
-Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not
-cancel. A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding.
-To have h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
+Rows are compared by rounded ratios t = P / Q: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not cancel. Each
+kept row w is widened to P (1 + slack) and Q (1 - slack), which covers all rounding. h_r <= h_w + lost is enough if
+`lost` is counted as an infinite loss.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from darrm.accounting.rows import OutcomeRows, some
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
 
-_SLACK = 1e-12  # by how much kept rows are widened
-_LOST = 1e-4  # of delta, counted as losses that are infinite, by all that is left out
-_KEPT = 400  # rows that are looked for among the undominated ones, before the others are merged
+_SLACK = 1e-12  # relative widening of kept rows
+_LOST = 1e-4  # share of delta, counted as infinite losses, for all dropped rows
+_KEPT = 400  # largest number of undominated rows before others are merged
 _TRIED = 32
-_DIRECT = 500_000  # rows times answers times queries, up to which nothing is merged
-_STARTED = 32  # clusters to begin with
-_SIGNS = 12  # values of each profile by which rows are told apart
+_DIRECT = 500_000  # largest rows times answers times queries without merging
+_STARTED = 32  # initial number of clusters
+_SIGNS = 12  # number of values of each profile for clustering
 _ROUNDS = 16
-_COARSE = 2  # times, of a grid to find out which rows are the worst
-_STEPS = 16  # recursions over all rows to find that out; between them, over the worst of the last one
-_FLOOR = 0.03  # of delta: where the excess is smaller, it does not matter which row is the worst
-_WORST = 24  # rows to bound from below with
+_COARSE = 2  # coarsening of the grid that finds the worst rows
+_STEPS = 16  # recursions over all rows to find them; between those, over the worst of the last one
+_FLOOR = 0.03  # share of delta; a smaller excess does not matter
+_WORST = 24  # number of rows for lower bounds
 _APART = 1e-4  # relative distance of the kinks of a merged row
 _WIDEST = 1e-9
 _ENTRIES = 2**22
@@ -43,7 +43,7 @@ Indices = NDArray[np.intp]
 
 
 class _Sides(NamedTuple):
-    """Rows as ratios t = P / Q, chances Q, and the probability P where Q = 0: one orientation of each."""
+    """Rows as ratios t = P / Q, probabilities Q, and the probability P where Q = 0: one orientation of each."""
 
     t: Array
     Q: Array
@@ -78,10 +78,10 @@ def _kinks(w: _Sides) -> Array:
 
 
 def _below(w: _Sides, rows: _Sides, slack: float, lost: float) -> NDArray[np.bool_]:
-    """Which rows have a profile that is proved to be nowhere above lost + that of the one row w, widened by ``slack``.
+    """Whether the profile of each row is proved to be at most lost + that of row w, widened by ``slack``.
 
-    Widened, w has its kinks at a (1 + 2 slack) and more, and there the profile (1 + slack) h_w(a): rows are looked at
-    further left and w further down than that, by more than all rounding. At a = 0 both are 1.
+    The widened w has its kinks at a (1 + 2 slack) or more, and its profile there is (1 + slack) h_w(a). Rows are
+    evaluated further left, and w further down than that, by more than all rounding. At a = 0 both are 1.
     """
     at = np.unique(w.t[0][(w.Q[0] > 0) & (w.t[0] > 0)])
     limit = w.profile(at)[0] * (1 + slack / 4) + lost * (1 - slack)
@@ -107,9 +107,9 @@ def _both(P: Array, Q: Array) -> _Both:
 
 
 def dominated(w: _Both, rows: _Both, slack: float = _SLACK, lost: float = 0.0) -> NDArray[np.bool_]:
-    """Which rows are proved to be no worse than the one row w, widened, but for ``lost``, in both orientations.
+    """Whether each row is proved no worse than row w, widened, up to ``lost``, in both orientations.
 
-    One would do without rounding.
+    Without rounding one orientation would be enough.
     """
     found = _below(w.forward, rows.forward, slack, lost)
     found[found] = _below(w.back, rows.back.only(np.flatnonzero(found)), slack, lost)
@@ -117,7 +117,7 @@ def dominated(w: _Both, rows: _Both, slack: float = _SLACK, lost: float = 0.0) -
 
 
 def farthest(rows: OutcomeRows, most: int) -> OutcomeRows:
-    """Up to so many of the rows, those of the largest Hellinger distance."""
+    """Up to the given number of rows, those of the largest Hellinger distance."""
     return some(rows, np.argsort(-_distance(rows), kind="stable")[:most])
 
 
@@ -126,9 +126,9 @@ def _distance(rows: OutcomeRows) -> Array:
 
 
 def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tuple[Indices, Indices]:
-    """Rows that dominate others, up to ``most`` of them, and what is left then."""
+    """Rows that dominate others, up to ``most`` of them, and the remaining undominated rows."""
     both = _both(rows.P, rows.Q)
-    # What dominates another row has at least as large a distance, whichever f-divergence measures it.
+    # A row that dominates another has at least as large a distance in every f-divergence.
     left = np.argsort(-_distance(rows), kind="stable")
     points = _points(rows)
     signs, signs_back = both.forward.profile(points), both.back.profile(points)
@@ -136,7 +136,7 @@ def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tupl
     while left.size and len(kept) < most:
         check_time()
         if len(kept) == _TRIED and len(left) > len(rows) - 3 * _TRIED:
-            break  # hardly any row is dominated
+            break  # few rows are dominated
         first, left = int(left[0]), left[1:]
         kept.append(first)
         w = both.only(np.array([first]))
@@ -150,13 +150,13 @@ def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tupl
 
 
 def _points(rows: OutcomeRows) -> Array:
-    """Places at which profiles are told apart."""
+    """The points at which profiles are compared for clustering."""
     reach = max(1e-12, min(30.0, rows.moments[1] ** 0.5))
     return np.exp(np.linspace(-3 * reach, 3 * reach, _SIGNS))
 
 
 def merged(P: Array, Q: Array, lost: float = 0.0) -> tuple[Array, Array, float] | None:
-    """One row whose profile, widened by so much, is above those of all rows of P and Q; None if rounding forbids it.
+    """One row whose profile, widened, is above those of all rows of P and Q; None if rounding forbids it.
 
     Its profile goes through the largest of theirs at some of their kinks, in straight lines between: the largest of
     convex functions is convex, so it lies below these.
@@ -199,9 +199,9 @@ class Cover:
     ----------
     rows : OutcomeRows
     worst : OutcomeRows
-        Rows of the release itself that matter most, to bound from below.
+        The worst rows of the release itself, for lower bounds.
     undominated, merged : int
-        How many rows no other dominates (at least), and how many of them are not counted one by one.
+        The number of undominated rows (at least), and how many of them are merged.
     """
 
     rows: OutcomeRows
@@ -211,7 +211,7 @@ class Cover:
 
 
 def _winners(rows: OutcomeRows, queries: int, floor: float, grid: Grid) -> NDArray[np.int64]:
-    """How often each row is the worst somewhere on a coarse grid, during ``queries`` labels."""
+    """The number of points of a coarse grid at which each row is the worst, during ``queries`` labels."""
     tally = Tally(np.zeros(len(rows), dtype=np.int64), floor)
     V, done = None, 0
     while done < queries:
@@ -226,10 +226,10 @@ def _winners(rows: OutcomeRows, queries: int, floor: float, grid: Grid) -> NDArr
 
 
 def cover(rows: OutcomeRows, queries: int, delta: float, grid: Grid) -> Cover:
-    """The rows that count, for ``queries`` labels on a grid of this length: fewer than ``rows``, and worse.
+    """Fewer rows that bound all of ``rows``, for ``queries`` labels on a grid of this length.
 
-    Rows that are the worst somewhere are kept as they are, as far as that is possible; others are merged with their
-    like, which costs nothing as long as they stay below the worst.
+    Rows that are the worst somewhere are kept unchanged as far as possible. Others are merged with similar ones, which
+    does not loosen the bound as long as they stay below the worst.
     """
     lost = _LOST * delta / queries
     ids = np.concatenate(undominated(rows, lost))
@@ -253,7 +253,7 @@ def cover(rows: OutcomeRows, queries: int, delta: float, grid: Grid) -> Cover:
 
 
 class _Groups:
-    """Rows in groups of their like; ``ids`` are the rows to be grouped, and clusters hold places in it."""
+    """Clusters of similar rows; ``ids`` are the rows to be clustered, and clusters hold indices into it."""
 
     def __init__(self, rows: OutcomeRows, ids: Indices, lost: float) -> None:
         self.rows, self.ids, self.lost = rows, ids, lost
@@ -266,7 +266,7 @@ class _Groups:
         self.made: dict[bytes, tuple[Array, Array, float] | None] = {}
 
     def cover(self, clusters: list[Indices]) -> tuple[list[Indices], OutcomeRows]:
-        """One row for each cluster; a cluster that cannot be merged is taken apart."""
+        """One row for each cluster; a cluster that cannot be merged is split."""
         found: list[tuple[Indices, Array, Array]] = []
         slack = _SLACK
         for cluster in clusters:

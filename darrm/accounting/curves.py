@@ -1,12 +1,12 @@
-"""Privacy curves of anything that spends a budget, and what several of them cost together.
+"""Privacy curves of mechanisms, and their composition.
 
-A mechanism has two curves: the excess V(a) of its answers on D over those on D', and the same exchanged,
+A mechanism has two curves: the hockey-stick divergence V(a) of its answers on D from those on D', called excess in this
+subpackage, and that with D and D' exchanged,
 
     V(a) = max over sets S of  Pr[S | D] - a Pr[S | D'],     delta(epsilon) = V(e^epsilon).
 
-V is convex in a, so straight lines between its points are above it, and describe a pair of distributions that
-dominates the mechanism. Independent pairs convolve. Proof, also for labels that are released in turn:
-docs/composition.md.
+V is convex in a, so straight lines between its points lie above it, and define a pair of distributions that dominates
+the mechanism. Independent pairs convolve. Proof, also for interleaved labels: docs/composition.md.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
 _U = 2.0**-53
-_FAR = 690.0  # nats; beyond, e^epsilon is no float64
+_FAR = 690.0  # nats; above it e^epsilon is not a float64
 _FINENESS = 60  # grid points to one standard deviation of all losses together, for one curve
-_POINTS = (1000, 40_000)  # at least and at most, on either side
+_POINTS = (1000, 40_000)  # least and largest number on each side
 _SPLITS = 1500  # points of the curve of fixed voters
 _FEW = 2000  # voters or mechanisms
-_BINOMIAL = 20_000  # equal mechanisms, up to which their losses are counted one by one
-_WIDE = 40.0  # standard deviations: beyond, no delta of a budget lies
+_BINOMIAL = 20_000  # largest number of equal mechanisms whose losses are composed one by one
+_WIDE = 40.0  # standard deviations; no delta of a budget lies beyond
 
 
 class Masses(NamedTuple):
-    """The pair that a curve describes: losses, their probabilities on D from above, and that of an infinite one."""
+    """The dominating pair of a curve: losses, their probabilities on D, rounded up, and that of an infinite loss."""
 
     losses: Array
     P: Array
@@ -53,8 +53,8 @@ class Curve:
     epsilons : ndarray, shape (n,)
         0 first, increasing.
     deltas : ndarray, shape (1, n) or (2, n)
-        Of answers on D over those on D', and exchanged; one row if they are the same. Nonincreasing and convex in
-        e^epsilon, up to rounding; beyond the last point the last delta stays.
+        The hockey-stick divergences of D from D', and of D' from D; one row if they are equal. Nonincreasing and convex
+        in e^epsilon, up to rounding; beyond the last point the last delta stays.
     """
 
     epsilons: Array
@@ -62,15 +62,15 @@ class Curve:
 
     @classmethod
     def of(cls, epsilons: Array, deltas: Array) -> Curve:
-        """From points of any origin, checked; both curves are raised to the larger start, which they have in common."""
+        """A curve from given points, checked; both directions are raised to the larger start, which they share."""
         n = epsilons.size
         good = n and epsilons.shape == (n,) and deltas.shape in ((1, n), (2, n))
         good = bool(good and np.isfinite(epsilons).all() and not epsilons[0] and (np.diff(epsilons) > 0).all())
         good = good and epsilons[-1] <= _FAR * (1 + 1e-9) and bool(((deltas >= 0) & (deltas <= 1)).all())
         if not good:
             raise InputError(
-                f"A privacy curve needs increasing epsilons from 0 to {_FAR:g} at most, and deltas from 0 to 1. Charge "
-                "the (epsilon, delta) of a mechanism whose losses are beyond."
+                f"A privacy curve needs increasing epsilons from 0 to {_FAR:g} at most, and deltas from 0 to 1. For a "
+                "mechanism with larger losses, charge its (epsilon, delta)."
             )
         deltas = np.minimum.accumulate(deltas, axis=1)
         deltas[:, 0] = deltas[:, 0].max()
@@ -79,7 +79,7 @@ class Curve:
 
     @classmethod
     def of_guarantee(cls, epsilon: float, delta: float) -> Curve:
-        """What any (epsilon, delta)-DP mechanism is dominated by: randomized response, and a failure."""
+        """The curve that dominates any (epsilon, delta)-DP mechanism: randomized response, or an infinite loss."""
         start = min(1.0, (delta + (1 - delta) * math.tanh(epsilon / 2)) * (1 + 8 * _U))
         if not epsilon:
             return cls(np.zeros(1), np.array([[min(1.0, delta)]]))
@@ -87,12 +87,12 @@ class Curve:
 
     @classmethod
     def of_voters(cls, who: voters.AffectedVoters) -> Curve:
-        """All answers of fixed voters, by what the voters themselves are."""
+        """The curve of all answers of fixed voters, by the privacy of the voters."""
         most = sum(n * epsilon for epsilon, n in who.kinds) * (1 + 2.0**-48 * (len(who.kinds) + 1))
         if not math.isfinite(most):
             raise InputError(
-                "Fixed voters must be private themselves in a ledger that takes several designs. One record reaches "
-                "voters of infinite epsilon. Leave those voters out, or make a ledger for one design (--rule exact)."
+                "Fixed voters must be private themselves in a ledger for several designs. Got non-private voters that "
+                "one record can affect. Leave those voters out, or make a ledger for one design (--rule exact)."
             )
         mean = sum(n * epsilon * math.tanh(epsilon / 2) for epsilon, n in who.kinds)
         spread = sum(n * epsilon**2 for epsilon, n in who.kinds)
@@ -108,15 +108,15 @@ class Curve:
 
     @classmethod
     def of_excess(cls, grid: Grid, *V: Array) -> Curve:
-        """From upper bounds on a grid, in one direction or both."""
+        """The curve of upper bounds on a grid, in one direction or both."""
         return cls.of(grid.logs[grid.size :], np.stack([np.minimum(one, 1.0) for one in V]))
 
     @classmethod
     def of_guarantees(cls, epsilon: float, delta: float, n: int) -> Curve:
-        """What ``n`` mechanisms that are (epsilon, delta)-DP are dominated by together: their optimal composition."""
+        """The curve that dominates ``n`` (epsilon, delta)-DP mechanisms together: their optimal composition."""
         if n == 1 or not epsilon:
             return cls.of_guarantee(epsilon, at_least_once(delta, n) if n > 1 else delta)
-        if n > MAX_COUNT:  # nothing is computed, so nothing is promised
+        if n > MAX_COUNT:  # no composition is computed, so the curve promises nothing
             return cls.of_guarantee(0.0, 1.0)
         if n > _BINOMIAL:
             return together([(cls.of_guarantee(epsilon, delta), n)], 0.0)
@@ -124,21 +124,21 @@ class Curve:
 
     @property
     def undirected(self) -> Curve:
-        """The larger of both curves in both directions, for neighbours of which neither has a role of its own."""
+        """The larger of both directions in each direction, for symmetric neighbouring relations."""
         return self if len(self.deltas) == 1 else Curve.of(self.epsilons, self.deltas.max(axis=0)[None])
 
     @property
     def silent(self) -> bool:
-        """Whether it spends nothing."""
+        """Whether the curve is that of a mechanism without any privacy loss."""
         return not self.deltas.any()
 
     @property
     def delta_infinity(self) -> float:
-        """The delta that no epsilon avoids, at most."""
+        """Upper bound on the delta that no epsilon avoids."""
         return float(self.deltas[:, -1].max())
 
     def at(self, epsilons: Array) -> Array:
-        """Both curves (or the one) at these epsilons >= 0, from above; shape (rows, len(epsilons))."""
+        """The deltas of each direction at these epsilons >= 0, rounded up; shape (rows, len(epsilons))."""
         if self.epsilons.size == 1:
             return np.repeat(self.deltas, epsilons.size, axis=1)
         left = np.clip(np.searchsorted(self.epsilons, epsilons, side="right") - 1, 0, self.epsilons.size - 2)
@@ -150,7 +150,7 @@ class Curve:
         return np.asarray(np.where(way == 1, self.deltas[:, left + 1], np.minimum(1.0, V)))
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon at this delta, from above; infinite if there is none."""
+        """The least epsilon at this delta, rounded up; infinite if there is none."""
         worst = self.deltas.max(axis=0)
         held = np.flatnonzero(worst <= delta)
         if not held.size:
@@ -164,7 +164,7 @@ class Curve:
         return min(found + 1e-13 * (1 + found), float(self.epsilons[j]))
 
     def on(self, grid: Grid) -> tuple[Losses, ...]:
-        """The dominating pair on a grid, for each direction: what is beyond the grid counts as infinite."""
+        """The dominating pair on a grid, for each direction: losses beyond the grid count as infinite."""
         right = self.at(grid.logs[grid.size :])
         both = right if len(right) == 2 else np.repeat(right, 2, axis=0)
         return tuple(adaptive.of_bounds(both[row], grid, both[1 - row]) for row in range(len(right)))
@@ -178,13 +178,13 @@ class Curve:
         rows = self.deltas if len(self.deltas) == 2 else np.repeat(self.deltas, 2, axis=0)
         width = np.diff(self.epsilons)
         fall = -np.diff(rows, axis=1)
-        # Changes of slope in a are probabilities on D'; times a = e^epsilon, on D.
+        # Changes of slope in a are probabilities on D'; multiplied by a = e^epsilon, those on D.
         left = fall / -np.expm1(-width)
         right = np.append(fall[:, 1:] / np.expm1(width[1:]), np.zeros((2, 1)), axis=1)
         unknown = rows[:, :-1] / -np.expm1(-width) + np.append(
             rows[:, 1:-1] / np.expm1(width[1:]), right[:, -1:], axis=1
         )
-        P = np.maximum(left - right, 0.0) + 32 * _U * unknown  # more than the rounding of each
+        P = np.maximum(left - right, 0.0) + 32 * _U * unknown  # above the rounding of each
         found = []
         for row in range(len(self.deltas)):
             mirrored = P[1 - row] * np.exp(-self.epsilons[1:])
@@ -196,7 +196,7 @@ class Curve:
 
     @cached_property
     def moments(self) -> tuple[float, float]:
-        """About the mean and the variance of the finite losses, the larger of both directions."""
+        """Approximate mean and variance of the finite losses, the larger of both directions."""
         mean = spread = 0.0
         for losses, P, _ in self.masses:
             first = float(P @ losses)
@@ -205,7 +205,7 @@ class Curve:
 
 
 def _convex(epsilons: Array, deltas: Array) -> Array:
-    """The least function above these points that is linear between some of them and convex in e^epsilon.
+    """The convex function in e^epsilon through some of these points, with the others lowered to its chords.
 
     A point above the chord of its neighbours is a bound that rounding left too high: any bound of a convex function may
     be lowered to the chord between two other bounds of it.
@@ -226,9 +226,10 @@ def _convex(epsilons: Array, deltas: Array) -> Array:
 
 
 def together(curves: Sequence[tuple[Curve, int]], delta: float) -> Curve:
-    """The curve of all mechanisms together, each so many times, in any order; sharp near ``delta``.
+    """The curve of all mechanisms together, each with its number of uses, in any order; sharp near ``delta``.
 
-    One change of the data is the same for all, so both directions are composed apart. O(size log size) for each curve.
+    All mechanisms see the same pair of neighbours, so each direction is composed separately. O(size log size) for each
+    curve.
     """
     curves = [(curve, n) for curve, n in curves if n and not curve.silent]
     if not curves:
@@ -246,14 +247,15 @@ def together(curves: Sequence[tuple[Curve, int]], delta: float) -> Curve:
 
 
 def _grid(curves: Sequence[tuple[Curve, int]], delta: float) -> Grid:
-    """A grid that reaches beyond where all of them together are at delta, and is fine enough for each."""
+    """A grid that extends beyond the point where the composition is at delta, and is fine enough for each curve."""
     mean = sum(n * curve.moments[0] for curve, n in curves)
     spread = sum(n * curve.moments[1] for curve, n in curves)
     most = sum(n * float(curve.epsilons[-1]) for curve, n in curves)
     left = max(delta - sum(n * curve.delta_infinity for curve, n in curves), 1e-6 * delta, 1e-300)
     far = mean + 1.3 * math.sqrt(2 * spread * math.log(4 / left)) + 2 * max(float(c.epsilons[-1]) for c, _ in curves)
     far = max(min(far, most * (1 + 1e-9)), 1e-12)
-    # Each time on the grid adds at most step^2 / 4 to the variance, and moves the largest loss by less than a step.
+    # Each rounding to the grid adds at most step^2 / 4 to the variance, and moves the pure-DP epsilon by less than a
+    # step.
     times = sum(n for _, n in curves)
     fine = _FINENESS * math.sqrt(times / max(spread, 1e-300))
     size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fine)))

@@ -1,4 +1,4 @@
-"""Events of dp-accounting: labels as one of theirs, an accountant that knows them, and theirs in a ledger."""
+"""Events of dp-accounting: an event for labels, an accountant that composes it, and other events in a ledger."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 
 _ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
-_MOST_POINTS = 500_000  # of losses, of an event for a ledger; also nats, at most
-_TOLD = 1e-5  # delta at which a distribution is named
+_MOST_POINTS = 500_000  # interval of losses of an event for a ledger; largest one, in nats
+_TOLD = 1e-5  # delta of the epsilon in the description of a distribution
 
 
 @attr.s(frozen=True, auto_attribs=True)
 class LabelsDpEvent(events.DpEvent):  # type: ignore[misc]
-    """Labels of a design, as an event of dp-accounting; make it with `dp_event`.
+    """The labels of a design as an event of dp-accounting; made by `dp_event`.
 
     Attributes
     ----------
     label : OneLabel
-        What one label comes from.
+        The release of one label.
     voters : {"fresh", "fixed"}
     queries : int
     """
@@ -53,21 +53,21 @@ class LabelsDpEvent(events.DpEvent):  # type: ignore[misc]
 
     @property
     def adjacency(self) -> str:
-        """What neighbouring means."""
+        """The neighbouring relation."""
         return self.label.problem.adjacency
 
 
 def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> LabelsDpEvent:
-    """Labels of a design as an event, for `PLDAccountant`: alone, in ``ComposedDpEvent`` or ``SelfComposedDpEvent``.
+    """The labels of a design as an event for `PLDAccountant`, also in ``ComposedDpEvent`` or ``SelfComposedDpEvent``.
 
     Parameters
     ----------
     design : Design
     voters : {"fresh", "fixed"}
-        There is no default. Fixed: the event is that the voters are trained and answer, once; composed several times it
-        is several sets of voters.
+        There is no default. For fixed voters the event is one set of trained voters with all its answers; composed
+        several times it means several sets of voters.
     queries : int in [1, 1e7]
-        Labels; of fixed voters as many as you like.
+        Number of labels; for fixed voters it has no effect.
 
     Returns
     -------
@@ -99,15 +99,15 @@ def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> 
 
 
 class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
-    """dp-accounting's `PLDAccountant` that knows `dp_event` too, and composes randomized response as often as told.
+    """dp-accounting's `PLDAccountant`, extended by `dp_event` and by counts of randomized response.
 
     Parameters
     ----------
     neighboring_relation : dp_accounting.NeighboringRelation
-        As there; ``ADD_OR_REMOVE_ONE`` if not given. Designs are for "replace-one" neighbours unless they say another
-        adjacency: pass ``REPLACE_ONE``. Events for other neighbours are refused.
+        As in dp-accounting; ``ADD_OR_REMOVE_ONE`` if not given. Designs are for "replace-one" neighbours unless they
+        have another adjacency: pass ``REPLACE_ONE``. Events for other neighbours are refused.
     value_discretization_interval : float
-        Of losses, nats.
+        Grid interval of losses, nats.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
 
     Notes
     -----
-    dp-accounting 0.6 counts a ``RandomizedResponseDpEvent`` once, whatever its count.
+    dp-accounting 0.6 composes a ``RandomizedResponseDpEvent`` only once, whatever its count.
     """
 
     _pld: Any
@@ -163,7 +163,7 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
 
 
 def training(noise_multiplier: float, sampling_rate: float, steps: int) -> Any:
-    """DP-SGD as an event: so many Gaussian answers, each on a Poisson sample."""
+    """DP-SGD as an event: a number of Gaussian answers, each on a Poisson sample."""
     noise = real(
         "noise_multiplier", noise_multiplier, 0, 1e6, "(]", hint="Pass the noise over the clip norm, e.g. 1.1."
     )
@@ -175,7 +175,7 @@ def training(noise_multiplier: float, sampling_rate: float, steps: int) -> Any:
 
 
 def _interval(event: Any) -> float:
-    """Of losses: wider than usual where they are large, so that there are not more than `_MOST_POINTS` of them.
+    """The grid interval of losses: wider where losses are large, for at most `_MOST_POINTS` points.
 
     Raises
     ------
@@ -192,9 +192,9 @@ def _interval(event: Any) -> float:
 
 
 def _losses(event: Any) -> tuple[float, float]:
-    """The largest loss of a single sampled answer or of one with Laplace noise, and 1 / noise^2 of the others, summed.
+    """The sum of the pure-DP epsilons of Laplace and single sampled answers, and that of 1 / noise^2 of the others.
 
-    Nothing for events of other kinds.
+    Events of other kinds add nothing.
     """
     if isinstance(event, events.SelfComposedDpEvent):
         one, gaussian = _losses(event.event)
@@ -212,14 +212,14 @@ def _losses(event: Any) -> tuple[float, float]:
 
 
 def _largest(one: float, gaussian: float) -> float:
-    """How far losses spread: those of Gaussian noise on both sides of their mean, replacing a record."""
+    """The spread of the losses: for Gaussian noise on both sides of the mean, when a record is replaced."""
     return max(one, 2 * gaussian + 40 * math.sqrt(max(gaussian, 0.0)))
 
 
 def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) -> Other:
     """The account of an event or a distribution of dp-accounting, before it is charged to a ledger.
 
-    ``said`` is for which neighbours the caller says that it holds.
+    ``said`` is the neighbouring relation that the caller states.
     """
     relation = relation_of(ledger_adjacency)
     if isinstance(what, events.DpEvent):

@@ -1,8 +1,8 @@
-"""A filter by Renyi divergences: mechanisms may be chosen along the way, by what earlier ones released.
+"""A Renyi privacy filter for fully adaptive composition: mechanisms may depend on earlier outputs.
 
-At one order, fixed beforehand, the Renyi divergences of all mechanisms add up, whoever chose them and why, if their sum
-is held below a number that was fixed beforehand too (Feldman, Zrnic, NeurIPS 2021). Proof, with the part that fails:
-docs/composition.md, "Chosen along the way".
+At one order that is fixed in advance, the Renyi divergences of adaptively chosen mechanisms add up, if their sum is
+kept below a number that is fixed in advance too (Feldman, Zrnic, NeurIPS 2021). Proof, also for losses without a finite
+divergence: docs/composition.md, "Chosen along the way".
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from darrm.accounting.rows import OutcomeRows
 from darrm.numerics.arrays import Array
 
 _U = 2.0**-53
-FAILURES = 0.1  # of the total delta, kept for what has no finite divergence
+FAILURES = 0.1  # share of the total delta for events without a finite divergence
 _ORDERS = 1 + np.logspace(-2, 5, 701)
 
 
 class Filter(NamedTuple):
-    """What all mechanisms may spend together: a Renyi divergence of one order, and a probability to fail."""
+    """The limits for all mechanisms together: a Renyi divergence of one order, and a probability of failure."""
 
     order: float
     divergence: float
@@ -32,22 +32,22 @@ class Filter(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The Renyi divergence of one use, and the probability that it fails; both from above."""
+    """Upper bounds on the Renyi divergence of one use, and on its probability of failure."""
 
     divergence: float
     failure: float
 
 
 def best_order(epsilon: float, delta: float) -> float:
-    """The order at which most Gaussian noise is within (epsilon, delta): a function of the budget alone."""
+    """The order that is best for Gaussian noise within (epsilon, delta): a function of the budget alone."""
     if not delta:
-        return 2.0  # at which nothing is allowed, as at any other
+        return 2.0  # at which nothing is allowed, as at any other order
     allowed = np.array([filter_at(order, FAILURES * delta, epsilon, delta).divergence for order in _ORDERS])
     return float(_ORDERS[int(np.argmax(allowed / _ORDERS))])
 
 
 def filter_at(order: float, failure: float, epsilon: float, delta: float) -> Filter:
-    """The filter of this order that guarantees (epsilon, delta)-DP, and keeps ``failure`` for what can fail.
+    """The filter of this order that guarantees (epsilon, delta)-DP, with ``failure`` reserved for failures.
 
         divergence = epsilon + ln(delta' / c) / (order - 1),   c = (1 - 1 / order)^(order - 1) / order
 
@@ -67,7 +67,7 @@ def _divergence(order: float, epsilon: float, delta: float) -> float:
 
 
 def of_release(release: Region | OutcomeRows, order: float) -> Spent:
-    """What one label spends: the worst of its rows, which bounds all between them by convexity."""
+    """The divergence of one label: that of its worst row, which bounds all mixtures by convexity."""
     if adaptive.is_silent(release):
         return Spent(0.0, 0.0)
     rows = adaptive.as_rows(release)
@@ -84,7 +84,7 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
 
 
 def of_curve(curve: Curve, order: float) -> Spent:
-    """What one use of anything with this privacy curve spends."""
+    """The divergence of one use of a mechanism with this privacy curve."""
     if curve.silent:
         return Spent(0.0, 0.0)
     most, failure = 0.0, 0.0

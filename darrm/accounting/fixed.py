@@ -1,11 +1,11 @@
-"""What labels of fixed voters cost: the privacy of the voters and the coins of the release, together.
+"""The cost of labels of fixed voters, by the privacy of the voters and the randomness of the release together.
 
-Fixed voters were made private once, then they answer. Let p be the delta of the t voters that one record reaches, at a
-total epsilon tau, and V_Q the exact composition of Q labels if the voters had no privacy at all. Then all Q labels have
+Fixed voters are trained with DP once, and then they answer. Let p be the delta of the t affected voters at a total
+epsilon tau, and V_Q the exact composition of Q labels for non-private voters. Then all Q labels have
 
     delta(tau)  <=  p V_Q(1 + (e^tau - 1) / p),
 
-which is at most p (the voters pay) and at most V_Q(e^tau) (the coins of the labels pay). Proof: docs/theory.md,
+which is at most p (by the voters alone) and at most V_Q(e^tau) (by the output noise alone). Proof: docs/theory.md,
 Theorem 1.
 """
 
@@ -39,37 +39,36 @@ from darrm.problem.limits import Problem
 
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
-_ATTAINED = 24  # rows to bound one label from below with
-_CLOSE = 1e-6  # how close the least epsilon is found, relatively
+_ATTAINED = 24  # number of rows for the lower bound of one label
+_CLOSE = 1e-6  # relative accuracy of the least epsilon
 
 
 def fixed_voters(problem: ByGroups, delta: float) -> float:
-    """The epsilon of all that fixed voters answer, at a total ``delta``: the composition of those that are reached.
+    """The epsilon of all answers of fixed voters at a total ``delta``: the composition of the affected voters.
 
-    It holds for any number of labels, with noise at the labels or without. Infinite if a reached voter is not private,
-    or if ``delta`` is below the chance that one of them fails, 1 - (1 - Delta)^max_affected. No separation:
-    milliseconds for any K.
+    It holds for any number of labels, with or without output noise. Infinite if an affected voter is non-private, or if
+    ``delta`` is below 1 - (1 - Delta)^max_affected. It needs no separation and takes milliseconds for any K.
     """
     return max(epsilon_of(who.voters, delta) for who in sets_reached(problem))
 
 
 def labels_allowance(problem: ByGroups, epsilon: float, delta: float) -> Privacy | None:
-    """What the coins of all labels together may cost by themselves, if all is to be (epsilon, delta)-DP.
+    """The budget of all labels, taken for non-private voters, that makes them (epsilon, delta)-DP for these voters.
 
         (ln(1 + (e^epsilon - 1) / p), delta / p),    p = delta of ``max_affected`` fixed voters at epsilon
 
     Parameters
     ----------
     problem : MajorityProblem, DecisionProblem or VoterModel
-        Says what the voters are; no guarantee is used.
+        Describes the voters; its guarantee is not used.
     epsilon, delta : float
         The total for everything that is released.
 
     Returns
     -------
     Privacy or None
-        Rounded down. Labels whose coins are so private *even for voters that have no privacy*, are (epsilon, delta)-DP
-        with these voters. None if the voters alone are (epsilon, delta)-DP: then any labels are.
+        Rounded down. Labels that are together this private *even for non-private voters* are (epsilon, delta)-DP with
+        these voters. None if the voters alone are (epsilon, delta)-DP, because then any labels are.
 
     Notes
     -----
@@ -79,7 +78,7 @@ def labels_allowance(problem: ByGroups, epsilon: float, delta: float) -> Privacy
 
 
 def _allowance(voters: AffectedVoters, epsilon: float, delta: float) -> Privacy | None:
-    """`labels_allowance` of the voters that one change reaches."""
+    """`labels_allowance` for the affected voters."""
     p = delta_of(voters, epsilon)
     if p <= delta:
         return None
@@ -112,7 +111,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
         bounds["the voters and the coins of the labels"] = together
     try:
         label = labels.gives()
-    except InputError:  # too many votes to list: the bounds above hold, and there is none from below
+    except InputError:  # too many votes to list: the upper bounds hold, and there is no lower bound
         if not bounds:
             raise
         upper = min(bounds.values())
@@ -128,27 +127,27 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
         worst = reached(problem)
         if any(math.isinf(epsilon) for epsilon, _ in worst.kinds):
             why = (
-                f"With probability up to {unavoidable:.6g} the coins of {queries} label{'s' * (queries > 1)} tell what "
-                "it changes. Pass a larger delta, a design with more noise, or fewer labels."
+                f"The output noise of {queries} label{'s' * (queries > 1)} alone can need a delta of {unavoidable:.6g} "
+                "at any epsilon. Pass a larger delta, a design with more noise, or fewer labels."
                 if unavoidable > delta
-                else "Totals are computed up to some 690 nats, and none of those is proved to be enough. Pass a design "
+                else "Totals are computed up to some 690 nats, and none of those is certified. Pass a design "
                 "with more noise, or fewer labels."
             )
             raise InputError(
-                f"No total epsilon is proved at delta = {delta:g} for these voters. One record can reach some that are "
-                f"not private. {why}"
+                f"No total epsilon is certified at delta = {delta:g} for these voters. One record can affect "
+                f"non-private ones. {why}"
             )
         raise InputError(
-            f"No total epsilon is proved at delta = {delta:g}. The voters that one record reaches spend 1 - (1 - "
-            f"Delta)^max_affected = {worst.failure:.6g} at any epsilon, and the coins of "
-            f"{queries} labels do not hide it. Pass a delta above it."
+            f"No total epsilon is certified at delta = {delta:g}. The affected voters need a delta of 1 - (1 - "
+            f"Delta)^max_affected = {worst.failure:.6g} at any epsilon, and the output noise of {queries} labels does "
+            "not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
 
 
 def _certain(voters: AffectedVoters) -> float:
-    """The chance that some of these voters tell all they know, whatever the epsilon."""
+    """The probability of an infinite loss of some of these voters."""
     return 1.0 if any(math.isinf(epsilon) for epsilon, _ in voters.kinds) else voters.failure
 
 
@@ -161,9 +160,9 @@ def _one_label(
 
 
 def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = _FINENESS) -> int:
-    """How many labels of fixed voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
+    """The certified number of labels of fixed voters, up to ``most``, that are (epsilon, delta)-DP together.
 
-    ``most`` if the voters alone are: then there is no end to the labels.
+    ``most`` if the voters alone are (epsilon, delta)-DP, because any number of labels is then.
     """
     label = one_label(design)
     if labels_allowance(label.problem, epsilon, delta) is None:
@@ -174,7 +173,7 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
         allowed = _allowance(who.voters, epsilon, delta)
         if allowed is not None:
             limited.append((allowed, label.gives_of_counts(who.numbers)))
-    # First the set for which one label tells most: of the others no more labels than that allows are asked.
+    # First the set of voters with the largest loss of one label; other sets are tried up to the number that it allows.
     limited.sort(key=lambda each: adaptive.as_rows(each[1]).moments, reverse=True)
     labels = most
     for allowed, counts in limited:
@@ -190,11 +189,11 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
 def _together(
     voters: AffectedVoters, counts: Region | OutcomeRows, queries: int, delta: float, most: float
 ) -> float | None:
-    """The least total epsilon below ``most`` that Theorem 1 proves, None if there is none."""
+    """The least total epsilon below ``most`` by Theorem 1, None if there is none."""
     if adaptive.is_silent(counts):
         return 0.0
     if at_least_once(counts.delta_infinity, queries) > 1 - 1e-9:
-        return None  # the labels tell the votes
+        return None  # the labels reveal the votes
     # At this epsilon no outcome of the labels has a larger loss.
     largest = math.inf if counts.delta_infinity else queries * counts.largest_loss * (1 + 4 * _U)
     grid = grid_for(counts, queries, delta, _FINENESS)

@@ -1,4 +1,4 @@
-"""What many labels of fresh voters cost together, from the region of one release."""
+"""The cumulative privacy loss of many labels of fresh voters, from the region of one release."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
 
-BLOCKS = 10_000  # queries, up to which the recursion runs one by one
-_BLOCK = 2000  # beyond, a block of at most so many is composed with itself
-UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
-_FEW_COUNTS = 1000  # that a quick lower bound tries, to see that a total is beyond every grid
-FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
+BLOCKS = 10_000  # largest number of queries for which the recursion runs one by one
+_BLOCK = 2000  # largest block of queries that is composed with itself above that
+UNDERFLOW = 1e-290  # smaller deltas are left to bounds without a grid
+_FEW_COUNTS = 1000  # counts that a quick lower bound tries, to detect a total beyond every grid
+FAR = 690.0  # nats; above it e^epsilon is not a float64, and no such budget is useful
 FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
-_SAME = 1e-6  # relative: bounds so close are as good as equal
-_LEAST = 1e-9  # of the delta, for all queries: what V may be too large by far from where it is delta
-_POINTS = (600, 40_000)  # at least and at most, on either side
-_COARSER = 4  # times, of a first grid that is often enough
+_SAME = 1e-6  # relative; closer bounds count as equal
+_LEAST = 1e-9  # share of delta for all queries: allowed error of V far from the point where it is delta
+_POINTS = (600, 40_000)  # least and largest number on each side
+_COARSER = 4  # coarsening of a first grid, which is often enough
 _SIMPLE = "simple composition"
 EXACT = "exact composition"
-_WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
+_WORK = 2_000_000  # largest queries times points for which a lower bound is computed too
 
 
 @dataclass(frozen=True)
 class Total:
-    """What ``queries`` labels cost together: they are (upper, delta)-DP.
+    """The cumulative privacy loss of ``queries`` labels: together they are (upper, delta)-DP.
 
     Attributes
     ----------
     lower : float
-        The least epsilon for all voters that are as private as stated is at least this (for fixed voters: the least
-        epsilon of one label). It stays so if one change of the data reaches the same voters at every query.
+        Lower bound on the least epsilon that holds for all voters with the stated privacy (for fixed voters: on that of
+        one label). It holds even if the same voters are affected at every query.
     estimate : float
-        Between the bounds; for fixed voters the upper one.
+        An estimate between the bounds; for fixed voters the upper one.
     upper : float
         Certified: the least of ``bounds``. Nats.
     delta : float
     queries : int
     voters : {"fresh", "fixed", "not private"}
     bounds : dict of str to float
-        Every bound that is proved here, by name; each only as sharp as it took for the least of them.
+        Every certified bound, by name; each only as sharp as needed to find the least of them.
     unavoidable : float
-        At least the delta that no epsilon avoids (an upper bound of it).
+        Upper bound on the delta that no epsilon avoids.
     K, classes : int, or None
-        Of noisy max and permute-and-flip: the total is for labels of K votes for so many classes, and for no others.
-        Of its bounds "Renyi DP" alone is for any number of both. None for a design, which has its own.
+        For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
+        bounds, "Renyi DP" alone holds for any number of both. None for a design, which has its own.
     """
 
     lower: float
@@ -86,23 +86,23 @@ def of_region(
     tolerance: float = 1e-3,
     guaranteed: tuple[Fraction, Fraction] | None = None,
 ) -> Total:
-    """`compose` for labels whose coins are fresh, from the region of one release.
+    """`compose` for labels with fresh randomness, from the region of one release.
 
-    ``affected`` says how private the votes are, empty that they are not; ``guaranteed`` is (epsilon, delta) of one
-    release if that is proved.
+    ``affected`` holds the privacy of the affected voters, and is empty for non-private ones; ``guaranteed`` is the
+    certified (epsilon, delta) of one release, if there is one.
     """
     unavoidable = at_least_once(release.delta_infinity, queries)
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
-            f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
+            f"delta = {delta:g} is below the delta that {queries} labels of fresh voters need at any epsilon: "
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
     name = _exact(queries)
     upper = min(bounds.values(), default=math.inf)
-    settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
+    settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid extends that far, and none is needed
     for fineness in FINENESS:
         check_time()
         found = None if settled else by_grid(release, queries, delta, fineness)
@@ -114,7 +114,7 @@ def of_region(
         if work <= _WORK:
             lower = max(lower, adaptive.most_epsilon(attained_sets(points, queries, grid), delta))
         upper = min(bounds.values())
-        # Any voters may be reached at every query by the upper bound: no grid need bring the lower one near to it.
+        # The upper bound allows other affected voters at each query, so no grid brings the lower bound close to it.
         settled = upper - lower <= tolerance * upper or work > 10 * _WORK
         settled |= len(sets) > 1 and coarser - bounds[name] <= tolerance * upper
     if not bounds:
@@ -131,7 +131,7 @@ def upper_of_region(
     delta: float,
     guaranteed: tuple[Fraction, Fraction] | None = None,
 ) -> float:
-    """`of_region`'s upper bound alone, on the coarsest grid: proved, and never below `of_region`'s; maybe infinite."""
+    """The upper bound on the coarsest grid: certified, never below that of `of_region`; may be infinite."""
     return least_of_region(release, affected, queries, delta, guaranteed)[0]
 
 
@@ -142,21 +142,21 @@ def least_of_region(
     delta: float,
     guaranteed: tuple[Fraction, Fraction] | None = None,
 ) -> tuple[float, str]:
-    """`upper_of_region`, and the name of the bound."""
+    """The value of `upper_of_region`, and the name of the bound."""
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < at_least_once(release.delta_infinity, queries):
         return bounds.get(_SIMPLE, math.inf), _SIMPLE  # else `of_region` refuses
     plain = min(bounds.values(), default=math.inf)
     far = queries * release.largest_loss > FAR and one_pair(release.inner, queries, delta, most=_FEW_COUNTS) >= FAR
     found = by_grid(release, queries, delta, FINENESS[0]) if release.outer and not far else None
-    # Where the other bounds are as good, `of_region` computes no grid.
+    # Where another bound is as good, `of_region` computes no grid.
     if found is not None and found[0] < plain * (1 - _SAME):
         return found[0], _exact(queries)
     return plain, min(bounds, key=bounds.__getitem__, default=_SIMPLE)
 
 
 def _exact(queries: int) -> str:
-    """What the exact composition is called."""
+    """The name of the exact composition among the bounds."""
     return EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
 
 
@@ -184,7 +184,7 @@ def without_grid(
 
 
 def by_grid(release: Region | OutcomeRows, queries: int, delta: float, fineness: int) -> tuple[float, Grid] | None:
-    """The least epsilon of the exact composition on a grid of this fineness, from above; None if it is off any grid."""
+    """The least epsilon of the exact composition on a grid of this fineness, rounded up; None if beyond any grid."""
     if delta <= UNDERFLOW:
         return None
     reach, before = 1.0, 0.0
@@ -194,18 +194,18 @@ def by_grid(release: Region | OutcomeRows, queries: int, delta: float, fineness:
         if math.isfinite(exact):
             return exact, grid
         end = grid.step * grid.size
-        if end >= FAR or end <= before:  # no grid reaches further: delta is within rounding of what is unavoidable
+        if end >= FAR or end <= before:  # no grid extends further: delta is within rounding of the unavoidable one
             return None
         reach, before = 1.6 * reach, end
 
 
 def exact_guarantee(problem: Problem) -> tuple[Fraction, Fraction]:
-    """(epsilon, delta) of one release, exactly: what a certificate proves."""
+    """(epsilon, delta) of one release, exactly, as certified."""
     return problem.exact_epsilon, Fraction(problem.delta)
 
 
 def envelope(release: Region, queries: int, delta: float) -> float:
-    """What an accountant of privacy loss distributions gives: the whole profile composed, not the binary release.
+    """The bound of a PLD accountant: the whole privacy profile composed, in place of the binary release.
 
     An upper bound looser than `compose`; for comparison.
     """
@@ -215,7 +215,7 @@ def envelope(release: Region, queries: int, delta: float) -> float:
 
 
 def one_pair(points: Sequence[Point], queries: int, delta: float, most: int = 10**5) -> float:
-    """A lower bound: one attained pair of probabilities, the same at every query. Tries ``most`` counts of a label."""
+    """A lower bound from one achieved pair of probabilities at every query; tries ``most`` counts of a label."""
     from scipy.special import betainc
 
     count = np.arange(queries + 1) if queries < most else np.unique(np.linspace(0, queries, most).astype(np.int64))
@@ -236,7 +236,7 @@ def one_pair(points: Sequence[Point], queries: int, delta: float, most: int = 10
 
 
 def _log_tail(count: Array, queries: int, chance: float, other: float) -> Array:
-    """ln Pr[at least ``count`` of ``queries``], from above: by the first term and a geometric series."""
+    """Upper bound on ln Pr[at least ``count`` of ``queries``], by the first term and a geometric series."""
     first = log_binomials(queries, count) + count * math.log(chance) + (queries - count) * math.log(other)
     ratio = (queries - count) * chance / ((count + 1) * other)  # of the second term to the first; it falls from there
     size = queries * (math.log(queries + 2) - math.log(chance) - math.log(other))
@@ -247,7 +247,7 @@ def _log_tail(count: Array, queries: int, chance: float, other: float) -> Array:
 def _of_single_labels(
     release: Region | OutcomeRows, queries: int, delta: float, guaranteed: tuple[Fraction, Fraction] | None
 ) -> float | None:
-    """The optimal composition of labels that are as private as one is, and no more is known of them."""
+    """The optimal composition of labels by the (epsilon, delta) of one."""
     each, failure = (math.inf, 0.0) if guaranteed is None else (rounded_up(guaranteed[0]), rounded_up(guaranteed[1]))
     if not release.delta_infinity and (release.largest_loss <= each or failure):
         each, failure = release.largest_loss, 0.0
@@ -258,7 +258,7 @@ def _of_single_labels(
 
 
 def grid_for(release: Region | OutcomeRows, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
-    """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
+    """A grid that extends beyond the point where the excess is delta, by the mean and spread of the worst losses."""
     mean, spread = adaptive.as_rows(release).moments
     left = max(delta - at_least_once(release.delta_infinity, queries), 1e-6 * delta, 1e-300)
     far = reach * (
@@ -270,7 +270,7 @@ def grid_for(release: Region | OutcomeRows, queries: int, delta: float, fineness
 
 
 def labels_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
-    """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
+    """The certified number of labels of fresh voters, up to ``most``, that are (epsilon, delta)-DP together."""
     label = one_label(design)
     return within(label.gives(), label.guarantee, epsilon, delta, most, fineness)
 
@@ -283,10 +283,10 @@ def within(
     most: int,
     fineness: int = 24,
 ) -> int:
-    """`labels_within`, from what one release says; ``guaranteed`` as for `of_region`.
+    """`labels_within`, from the region or rows of one release; ``guaranteed`` as for `of_region`.
 
-    Runs of the exact composition, stopped by the budget: on a coarse grid, and on a finer one if that is not enough for
-    ``most``. Each grid proves its count, so the larger one holds.
+    It runs the exact composition until the budget is spent, on a coarse grid, and on a finer one if that does not reach
+    ``most``. Each grid certifies its count, so the larger count holds.
     """
     if adaptive.is_silent(release):
         return most
@@ -297,14 +297,14 @@ def within(
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW or (isinstance(release, OutcomeRows) and release.alike):
         return by_loss
-    # Grids with a point at epsilon, or a rounding error before it.
+    # Grids with a point at epsilon, up to a rounding error before it.
     if isinstance(release, OutcomeRows) and epsilon < FAR:
         guess = _guess(release, epsilon, delta, most)
         release = cover(release, *guess).rows
         fine = 2 * grid_for(release, guess[0], delta, fineness).step
     else:
         fine = grid_for(release, 1, 0.5, fineness).step
-    index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
+    index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # delta at 0 is larger than at epsilon
     for count in (index // _COARSER, index) if index >= _POINTS[0] else (index,):
         step = epsilon / count * (1 - 1e-15) if count else fine
         size = max(_POINTS[0], count + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
@@ -324,7 +324,7 @@ def within(
 
 
 def _guess(rows: OutcomeRows, epsilon: float, delta: float, most: int) -> tuple[int, float, Grid]:
-    """About how many labels a budget pays for, by the spread of their losses, with the delta and a grid for them."""
+    """The approximate number of labels within a budget, by the spread of their losses, with a delta and a grid."""
     mean, spread = rows.moments
     tail = math.sqrt(2 * spread * math.log(1 / delta))
     root = (math.sqrt(tail**2 + 4 * mean * epsilon) - tail) / (2 * mean) if mean else 1.0
@@ -335,7 +335,7 @@ def _guess(rows: OutcomeRows, epsilon: float, delta: float, most: int) -> tuple[
 def _within_by_single_labels(
     release: Region | OutcomeRows, guaranteed: tuple[Fraction, Fraction] | None, epsilon: float, delta: float, most: int
 ) -> int:
-    """`within` by the optimal composition of labels that are as private as one is."""
+    """`within` by the optimal composition of labels by the (epsilon, delta) of one."""
 
     def holds(n: int) -> bool:
         cost = _of_single_labels(release, n, delta, guaranteed)
@@ -345,9 +345,9 @@ def _within_by_single_labels(
 
 
 def excess(release: Region | OutcomeRows, queries: int, grid: Grid, delta: float) -> Array:
-    """V of ``queries`` labels at a = 1, e^step, ..., from above, sharp near ``delta``."""
+    """Upper bounds on V of ``queries`` labels at a = 1, e^step, ..., sharp near ``delta``."""
     halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 0
-    block = math.ceil(queries / 2**halvings)  # a few queries too many are conservative
+    block = math.ceil(queries / 2**halvings)  # some queries too many are conservative
     bounds = adaptive.upper_bounds(release, grid, least=_LEAST * delta / queries)
     V = next(islice(bounds, block - 1, None))
     if not halvings:
@@ -356,5 +356,5 @@ def excess(release: Region | OutcomeRows, queries: int, grid: Grid, delta: float
 
 
 def attained_sets(points: tuple[Point, ...] | OutcomeRows, queries: int, grid: Grid) -> adaptive.Sets:
-    """Sets of label sequences from attained points or rows, by the same voters if there are more queries."""
+    """Sets of label sequences from achieved points or rows, of the same affected voters if there are more queries."""
     return next(islice(adaptive.lower_bounds(points, grid), queries - 1, None))

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy as a profile that a noise function can be held to."""
+"""Gaussian differential privacy as a profile for `darrm.solve`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from darrm.numerics.arrays import Array
 
 
 def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
-    """Points (epsilon, delta) that hold a release to the whole curve of mu-Gaussian differential privacy.
+    """Points (epsilon, delta) whose profile implies the whole curve of mu-Gaussian differential privacy.
 
         delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu)
 
@@ -23,9 +23,9 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     Parameters
     ----------
     mu : float in [1e-5, 12]
-        Of one release.
+        Parameter of one release.
     points : int, at least 2
-        How many tangents; more come closer to the curve.
+        Number of tangents; more come closer to the curve.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     """
     from scipy.special import log_ndtr
 
-    mu = real("mu", mu, 1e-5, 12, hint="Pass that of one release, e.g. 0.5.")
+    mu = real("mu", mu, 1e-5, 12, hint="Pass mu of one release, e.g. 0.5.")
     points = whole("points", points, 2, 1000)
     touch = np.linspace(0, mu * mu / 2 + 6 * mu, points)
     # The tangent in a = e^epsilon at a point of contact: P - a Q.
@@ -68,7 +68,7 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
 
 
 def gdp_log_parts(epsilon: float, mu: float | Array) -> tuple[Any, Any]:
-    """log Phi(mu / 2 - epsilon / mu), and how far the log of e^epsilon Phi(-mu / 2 - epsilon / mu) is above it."""
+    """log Phi(mu / 2 - epsilon / mu), and the log of e^epsilon Phi(-mu / 2 - epsilon / mu) minus it."""
     from scipy.special import log_ndtr
 
     log_here = log_ndtr(mu / 2 - epsilon / mu)

@@ -1,4 +1,4 @@
-"""Regions as convex hulls in exact fractions: of voters without privacy, and of several releases."""
+"""Regions as convex hulls in exact fractions: for non-private voters, and for unions of several releases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARGIN = Fraction(1, 10**12)  # relative, more than the rounding of corners
 
 
 def counts_region(table: ArrayLike, problem: AnyProblem, together: Sequence[int] | None = None) -> Region:
-    """The polygon of one release of two answers if the voters have no privacy: a change moves the counts at will.
+    """The polygon of one release of two answers for non-private voters, whose votes may change arbitrarily.
 
         the convex hull of all (X(i), X(j)) and (1 - X(i), 1 - X(j)) with |i_g - j_g| <= max_affected of group g
         for all g, sum over g of |i_g - j_g| <= max_affected of all
@@ -29,17 +29,18 @@ def counts_region(table: ArrayLike, problem: AnyProblem, together: Sequence[int]
         gamma, shape (K + 1,), of a majority; else Pr[answer 1], shape ``problem.table_shape``.
     problem : MajorityProblem or DecisionProblem
     together : sequence of int, optional
-        If the change is known to reach no more than so many voters of each group: these in the place of the problem's.
+        Largest numbers of voters in each group affected together, in place of those of the problem.
 
     Returns
     -------
     Region
-        Exact but for the rounding of its corners to float64. ``delta_infinity`` and ``largest_loss`` as in `region`.
+        Exact, except for the rounding of its corners to float64. ``delta_infinity`` and ``largest_loss`` as in
+        `region`.
 
     Notes
     -----
-    docs/theory.md, Theorem 1. For each X(i) only the least X(j) in reach can be a corner below the diagonal. Entries
-    times moves: the product of 2 max_affected + 1 over the groups.
+    docs/theory.md, Theorem 1. For each X(i) only the least reachable X(j) can be a corner below the diagonal. Time:
+    entries times moves, the product of 2 max_affected + 1 over the groups.
     """
     checked = encodings.table(table, problem)
     X = [ones for _, ones in encodings.of(problem, checked).exact(checked, problem)]
@@ -49,7 +50,7 @@ def counts_region(table: ArrayLike, problem: AnyProblem, together: Sequence[int]
     least, most = place.copy(), place.copy()
     most_moved = problem.max_affected if together is None else sum(together)
     caps = [group.max_affected for group in problem.groups] if together is None else together
-    if len(caps) > checked.ndim:  # a gamma of several groups counts all voters together
+    if len(caps) > checked.ndim:  # a gamma for several groups is a function of all ones together
         caps = [most_moved]
     for move in product(*(range(-cap, cap + 1) for cap in caps)):
         check_time()
@@ -93,10 +94,10 @@ def hull(regions: Sequence[Region]) -> Region:
 
 
 def by_reached_voters(points: Sequence[Point], most: int) -> list[tuple[Point, ...]]:
-    """Sets of attained points, so that one choice of at most ``most`` reached voters attains all points of a set.
+    """Sets of achieved points, each achieved by one choice of at most ``most`` affected voters.
 
-    One change of the data reaches the same voters at every query. What is attained at several queries is therefore
-    attained by points of one set. All points if they are of one group; not every set is listed.
+    The affected voters are the same at every query, so a lower bound for several queries must use points of one set.
+    All points are one set if there is one group; not every set is listed.
     """
     if sum(_together(point.reached for point in points)) <= most:
         return [tuple(points)]
@@ -112,14 +113,14 @@ def by_reached_voters(points: Sequence[Point], most: int) -> list[tuple[Point, .
 
 
 def _together(reached: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The fewest voters of each group that hold all of these."""
+    """The least numbers of voters of each group that include all of these."""
     return tuple(max(numbers) for numbers in zip(*reached, strict=True))
 
 
 def _without_inner(points: tuple[Point, ...]) -> tuple[Point, ...]:
-    """Without points that lie inside the hull of the others by more than their rounding.
+    """The points without those inside the hull of the others by more than their rounding.
 
-    To move a point away from the diagonal only raises what is composed, so a point may be left out if it is inside the
+    Moving a point away from the diagonal only raises the composition, so a point may be left out if it is inside the
     hull after such a move.
     """
     exact = [(Fraction(point.x), Fraction(point.y)) for point in points]
@@ -144,7 +145,7 @@ def _lower_side(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fract
 
 
 def _above(chain: list[tuple[Fraction, Fraction]], x: Fraction, y: Fraction) -> bool:
-    """Whether a point is on or above the lower side of a hull; not if it is beside it."""
+    """Whether a point is on or above the lower side of a hull; False if it is left or right of the hull."""
     return any(
         left[0] <= x <= right[0] and (y - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (x - left[0])
         for left, right in pairwise(chain)

@@ -1,11 +1,11 @@
-"""A ledger counts what was released against a total budget and refuses what would overspend.
+"""The ledger: counts releases against a privacy budget and refuses a release that would exceed it.
 
-One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh and no row of votes has a
-label in both, which neither ledger can see. If they are fixed, not even the sum is a guarantee: only what the voters
-themselves cost covers the labels of both. Other voters on the same records cost extra.
+Keep one ledger for one set of voters. The budgets of two ledgers add up if the voters are fresh and no row of votes has
+a label in both, which neither ledger can check. For fixed voters even the sum is not a guarantee: only the voters' own
+cost covers the labels of both. Other voters on the same records cost extra.
 
-The charge is on disk before labels leave. How charges add up is the ledger's rule: `darrm.accounting.rules`. No charge
-ever depends on the votes.
+A charge is on disk before labels are released. The rule of the ledger composes the charges: `darrm.accounting.rules`.
+No charge depends on the votes.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from darrm.problem.limits import adjacency_text
 from darrm.storage.atomic import part_of, resolved
 from darrm.storage.locks import locked
 
-_MOST_AT_ONCE = 2**53  # labels: what JSON can count
+_MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
 
 
 class Ledger:
-    """A file that counts what was released; make one with `create`, open it with ``Ledger(path)``.
+    """A file that counts releases against a privacy budget; made by `create`, opened by ``Ledger(path)``.
 
     Attributes
     ----------
@@ -93,42 +93,43 @@ class Ledger:
         rule: str = "exact",
         adjacency: str | None = None,
     ) -> Ledger:
-        """A new ledger file.
+        """Create a new ledger file.
 
         Parameters
         ----------
         path : path
-            Must not exist. Keep it on a local disk: locks of network file systems cannot always be trusted.
+            A path that does not exist yet. Keep the file on a local disk, because locks of network file systems are not
+            always reliable.
         design : Design, optional
-            What labels will be released by; needed by the rule "exact".
+            The design of the labels; needed by the rule "exact".
         total_epsilon, total_delta : float
-            The budget of all that is charged.
+            The privacy budget for all charges.
         voters : {"fresh", "fixed"}
-            No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, which is paid for once,
-            whatever they answer. You must make sure that all labels are of the same voters: a ledger sees only how many
-            they are, how private, and their names, if there are any. If the budget does not pay for them, rule "exact"
-            allows as many labels as the coins of the release hide.
+            No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, whose cost is charged once
+            for all their answers. You must make sure that all labels come from the same voters: a ledger sees only
+            their number, their privacy parameters, and their names, if there are any. If the budget does not cover the
+            voters' own cost, rule "exact" allows as many labels as the output noise protects.
         rule : {"exact", "composed", "renyi", "basic"}
             How charges add up.
 
             "exact": labels of this design only, by their exact adaptive composition.
 
-            "composed": anything, by the composition of everything, the sharpest. The list of charges, and how often
-            each occurs, must be *settled* without a look at any release, and the whole list must be within the budget.
-            The order of releases and the questions may depend on answers, and you may stop early. If answers decide
-            what comes first, do not charge something else in place of a refused charge: that breaks the guarantee.
+            "composed": any mechanisms, by the composition of all of them, the tightest bound. The list of charges, and
+            the number of uses of each, must be *fixed in advance*, independently of any release, and the whole list
+            must be within the budget. The order of releases and the queries may depend on answers, and you may stop
+            early. If the order depends on answers, do not charge another mechanism in place of a refused charge: that
+            breaks the guarantee.
 
-            "renyi": anything, also chosen by what was released before: a privacy filter by Renyi divergences of one
-            order. A tenth of ``total_delta`` is kept for what can fail, and nothing else may. One use answers once: the
-            checkpoints of a training run are charged one by one.
+            "renyi": any mechanisms, also chosen by earlier outputs (fully adaptive): a privacy filter by Renyi
+            divergences of one order. A tenth of ``total_delta`` is reserved for events without a finite divergence. One
+            use answers once: the checkpoints of a training run are charged one by one.
 
-            "basic": designs and pairs (epsilon, delta), also chosen along the way, by their sums (Rogers, Roth, Ullman,
-            Vadhan, NeurIPS 2016).
+            "basic": designs and pairs (epsilon, delta), also chosen by earlier outputs (fully adaptive), by their sums
+            (Rogers, Roth, Ullman, Vadhan, NeurIPS 2016).
 
-            "renyi" and "basic" add up single labels, which is wrong for fixed voters.
+            "renyi" and "basic" add up single labels, which is invalid for fixed voters.
         adjacency : str, optional
-            What neighbouring means, for everything that is charged; that of the design if one is given, else
-            "replace-one".
+            The neighbouring relation of all charges; that of the design if one is given, else "replace-one".
 
         Raises
         ------
@@ -141,7 +142,8 @@ class Ledger:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if kind == "fixed" and rule not in FOR_FIXED:
             raise InputError(
-                f'rule "{rule}" adds up single labels, which is wrong for fixed voters. Use rule "exact" or "composed".'
+                f'rule "{rule}" adds up single labels, which is invalid for fixed voters. Use rule "exact" or '
+                '"composed".'
             )
         if design is None and rule == "exact":
             raise InputError('Rule "exact" is for one Design. Pass it, or take another rule.')
@@ -155,7 +157,7 @@ class Ledger:
         if order is not None and filters.filter_at(order, failure or 0.0, *budget).divergence <= 0:
             raise BudgetError(
                 f'Rule "renyi" allows nothing for a total of ({total_epsilon:g}, {total_delta:g}). Raise the budget, '
-                'or take rule "basic".'
+                'or use rule "basic".'
             )
         if design is not None:
             account = labels_of(design, neighbours)
@@ -170,8 +172,8 @@ class Ledger:
                 )
             if ids_of(name).exists():
                 raise InputError(
-                    f"{ids_of(name)} holds the ids of a ledger that stood here. Put that back if it was for the same "
-                    "voters: its budget is spent as far as it was. For other voters pass another path."
+                    f"{ids_of(name)} holds the ids of an earlier ledger at this path. Restore that ledger if it was "
+                    "for the same voters: its budget remains spent. For other voters pass another path."
                 )
             write(name, state)
         return cls(name)
@@ -189,37 +191,37 @@ class Ledger:
         ids: Iterable[str] | None = None,
         again: bool = False,
     ) -> None:
-        """Take ``n`` uses of anything from the budget; on disk when this returns, so release after it.
+        """Charge ``n`` uses of a mechanism to the budget. The charge is on disk when this returns: release after it.
 
         Parameters
         ----------
         what : Design, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
-            A design stands for one label. An event is accounted for under the ledger's neighbours; a Gaussian's
-            ``noise_multiplier`` counts half under "replace-one". A distribution must be pessimistic; with an event,
-            its numbers are believed. Of noise at the counts, charge the pair (epsilon, delta) that
-            `darrm.accounting.compose` proves for all its labels together.
+            A design means one label. An event is composed under the ledger's neighbouring relation; a Gaussian's
+            ``noise_multiplier`` counts half under "replace-one". A distribution must be pessimistic; the numbers of
+            distributions and events are not verified. For noisy max, charge the pair (epsilon, delta) that
+            `darrm.accounting.compose` certifies for all its labels together.
         n : int in [1, 2^53]
-            Of a design: labels.
+            Number of uses; for a design, of labels.
         adjacency : str
-            What neighbouring means for a pair or a distribution, which do not say it: needed for those.
+            The neighbouring relation of a pair or a distribution, which do not state it: required for those.
         note : str
-            One line to remember the charge by; see `status`.
+            One line that describes the charge; see `status`.
         ids : iterable of str, optional
-            Of a design: the id of the row of votes that each label is of. Ids are public. A digest of each is kept in a
-            file beside the ledger, PATH.ids, and an id that comes again is refused, whatever the design. So rows of
-            other votes need ids of their own.
+            For a design: the id of the row of votes behind each label. Ids are public. A digest of each is kept in a
+            file beside the ledger, PATH.ids, and a repeated id is refused, whatever the design. So rows of other votes
+            need other ids.
         again : bool
-            Whether rows may have a label already: those with an id that was charged before or, without ids, all of
+            Whether rows may be released a second time: those with an id that was charged before or, without ids, all of
             them. Each counts as one label more. For fixed voters that covers it. For fresh voters it does not: such
-            rows are charged by the rule "exact" only, if the total pays for all votes themselves.
+            rows are charged by the rule "exact" only, and only if the total covers all votes themselves.
 
         Raises
         ------
         BudgetError
-            If that would overspend, or rows come again that the total does not cover. Nothing is charged then.
+            If that would exceed the budget, or the total does not cover repeated rows. Nothing is charged then.
         InputError
-            If the rule does not charge such a thing, it is for other neighbours, or the ledger was edited; if an id was
-            charged before, or stands twice.
+            If the rule does not take such a mechanism, it is for other neighbours, or the ledger was edited; if an id
+            was charged before, or occurs twice.
         OutputError
             If a file cannot be written.
         """
@@ -241,11 +243,11 @@ class Ledger:
     ) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
 
-        If ``n`` is only known then, it is a function that says it, and so are ``ids``. A ledger that pays for no label
-        at all refuses before the block. ``ids`` and ``again`` are those of `charge`.
+        ``n`` and ``ids`` may be functions, which are called at the end of the block. A ledger whose budget covers no
+        label raises before the block. ``ids`` and ``again`` are those of `charge`.
 
-        A crash before the charge leaves only a file ``.out....`` that its owner alone can read. After a later crash the
-        next use of the ledger finishes the move, beside ``out`` if that name has been taken meanwhile.
+        A crash before the charge leaves only a file ``.out....`` that only its owner can read. After a crash behind the
+        charge, the next use of the ledger finishes the move, beside ``out`` if that name has been taken meanwhile.
 
         Raises
         ------
@@ -282,15 +284,15 @@ class Ledger:
         dict
             The budget: ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``adjacency``. And:
 
-            * ``condition``: under what the total holds.
-            * ``released``: how many labels were charged in all.
-            * ``left``: how many the one design of rule "exact" has left. None if there is no end, or if that depends on
+            * ``condition``: the condition under which the total holds.
+            * ``released``: number of charged labels in all.
+            * ``left``: number of labels left for the one design of rule "exact". None if unlimited, or if it depends on
               the design (`remaining`).
-            * ``charges``: what was charged, with its note and how often.
-            * ``waiting``: files of labels that are charged for and could not yet be given their name.
-            * ``ids``: how many labels were charged with ids.
-            * ``streams``: how many rows without ids were charged of each stream, by its name.
-            * ``again``: how many labels of fresh votes may have had one before.
+            * ``charges``: each charged mechanism, with its note and number of uses.
+            * ``waiting``: files of charged labels that could not yet be moved to their name.
+            * ``ids``: number of labels charged with ids.
+            * ``streams``: number of rows without ids charged for each stream, by its name.
+            * ``again``: number of labels of fresh voters whose rows may have had a label before.
         """
         state = self._state()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
@@ -309,19 +311,19 @@ class Ledger:
         }
 
     def released(self, design: Design) -> int:
-        """How many labels of a design were charged."""
+        """The number of charged labels of a design."""
         state = self._state()
         return _known(state, design).charged
 
     def remaining(self, design: Design) -> int | None:
-        """How many more labels of a design the budget pays for as it stands; None if their number has no limit.
+        """The number of further labels of a design within the remaining budget; None if unlimited.
 
-        The rule "composed" composes all charges once, which takes about a second, and counts to 10,000 at most.
+        The rule "composed" composes all charges once, which takes about a second; the result is at most 10,000.
         """
         return self.counts(design)[1]
 
     def counts(self, design: Design) -> tuple[int, int | None]:
-        """`released` and `remaining`, at one moment."""
+        """`released` and `remaining`, at the same moment."""
         state = self._state()
         account = _known(state, design)
         other = state.rule == "exact" and account.name not in state.designs
@@ -329,9 +331,9 @@ class Ledger:
         return account.charged, 0 if other else rules.remaining(state, account)
 
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
-        """What the total rests on: the problem of one design for each kind of voters, and whether these may be absent.
+        """The assumptions of the total: a problem for each kind of voters, and whether these may be absent.
 
-        Of the designs that were charged; as long as nothing was charged, of all.
+        They are those of the charged designs; before the first charge, of all designs.
         """
         state = self._state()
         nothing = not any(account.charged for account in state.accounts.values())
@@ -344,11 +346,12 @@ class Ledger:
         return tuple(kinds.values())
 
     def spent(self) -> tuple[float, float]:
-        """What all charges so far cost together: they are (epsilon, delta)-DP, for what this ledger charged alone.
+        """The cumulative privacy loss: all releases charged to this ledger are together (epsilon, delta)-DP.
 
-        This holds if what was charged, and how often, does not depend on what was released. If somebody stopped because
-        of that, the budget is guaranteed; by the rule "composed" only for a settled list that was within it as a whole
-        (see `create`). Where it charged labels of fixed voters and nothing else, it holds for any use of these alone.
+        This holds if the charges, and the number of each, do not depend on what was released. If they do, for example
+        because somebody stopped early, the budget is guaranteed in place of it; by the rule "composed" only for a list
+        that was fixed in advance and within the budget as a whole (see `create`). If only labels of fixed voters were
+        charged, it holds for any use of these voters' labels alone.
 
         Returns
         -------
@@ -359,12 +362,12 @@ class Ledger:
         Raises
         ------
         InputError
-            If the charges certainly cost more than the budget: then the file allows more than is proved.
+            If the charges certainly cost more than the budget, so that the file allows more than is certified.
 
         Notes
         -----
-        Composes anew at each call: a fraction of a second at K = 11, more for larger K and thousands of labels. Every
-        call proves a bound on a grid of its own, so after a small charge it can be lower by a hundredth of a percent.
+        Each call composes again: a fraction of a second at K = 11, more for larger K and thousands of labels. Each call
+        certifies a bound on its own grid, so after a small charge it can be lower by a hundredth of a percent.
         """
         state = self._state()
         for account in state.designs.values():
@@ -379,24 +382,24 @@ class Ledger:
     def _taken(
         self, state: State, account: Account, n: int, note: str, batch: Batch | None, again: bool
     ) -> Iterator[None]:
-        """Count ``n`` uses of a thing in ``state``, with the ids of labels on disk; the block writes the state."""
+        """Add ``n`` uses of a mechanism to ``state``, with the ids of labels on disk; the block writes the state."""
         if batch is None:
             self._take(state, account, n, note, n if again else 0)
         else:
             if not isinstance(account, Labels):
-                raise InputError("ids are of labels. Pass a design, or leave ids out.")
+                raise InputError("ids are for labels only. Pass a design, or leave ids out.")
             batch.check_for(n)
             with entered(self.path, state, batch, again=again) as rows:
                 self._take(state, account, n, note, rows.repeated)
         yield
 
     def _state(self) -> State:
-        """What the file says now."""
+        """The current state of the file."""
         with held(self.path) as state:
             return state
 
     def _take(self, state: State, account: Account, n: int, note: str = "", repeated: int = 0) -> None:
-        """Count ``n`` uses of a thing in ``state``, or none of them by an error; some of rows that have a label."""
+        """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise."""
         name = account.name
         if state.rule == "exact" and name not in state.designs:
             if state.voters == "fresh":
@@ -408,15 +411,15 @@ class Ledger:
                 labels = [*state.designs.values(), *([account] if isinstance(account, Labels) else [])]
                 bare = any(math.isinf(kind.epsilon) for one in labels for kind in one.problem.affected)
                 remedy = (
-                    "Budgets of two ledgers must not be added up for the same fixed voters: only their own price "
+                    "Budgets of two ledgers must not be added up for the same fixed voters: only the voters' own cost "
                     "covers the labels of both. "
                     + (
-                        "Voters that are not private have none. For several designs leave those voters out of all of "
+                        "Non-private voters have no such cost. For several designs leave those voters out of all of "
                         'them, and make one ledger by the rule "composed".'
                         if bare
-                        else 'Make one ledger by the rule "composed" for this design, which pays once for them.'
+                        else 'Make one ledger by the rule "composed" for this design, which charges them once.'
                     )
-                    + " Other voters need a ledger of their own, whose budget comes on top."
+                    + " Other voters need a ledger of their own, whose budget is added."
                 )
             kind = "another design" if isinstance(account, Labels) else "labels of one design only"
             raise InputError(f"{self.path} is for {kind}. {remedy}")
@@ -436,13 +439,13 @@ class Ledger:
 
 
 def _known(state: State, design: Design) -> Labels:
-    """The account of a design, a new one if nothing of it was charged."""
+    """The account of a design, a new one if it was not charged before."""
     account = labels_of(design, state.adjacency)
     return state.designs.get(account.name, account)
 
 
 def _check_pays(state: State, account: Labels, design: Design) -> None:
-    """`BudgetError` if the budget does not pay for one label of the design. Rule "exact" finds how many it pays for."""
+    """`BudgetError` if the budget does not cover one label of the design. Rule "exact" returns the number it covers."""
     try:
         if state.rule == "exact":
             account.allowed = max_queries(design, state.total_epsilon, state.total_delta, voters=state.voters) or None
@@ -454,10 +457,10 @@ def _check_pays(state: State, account: Labels, design: Design) -> None:
         pays = False
     if not pays:
         raise BudgetError(
-            f"A total of ({state.total_epsilon:g}, {state.total_delta:g}) does not pay for one label of this design. "
+            f"A total of ({state.total_epsilon:g}, {state.total_delta:g}) does not cover one label of this design. "
             + (
-                "By rule composed fixed voters cost their whole price, epsilon and delta, which covers any number of "
-                "labels. Raise the budget to it, or take rule exact for a design with noise."
+                "By rule composed fixed voters are charged their whole own cost, epsilon and delta, which covers any "
+                "number of labels. Raise the budget to it, or use rule exact for a design with noise."
                 if state.voters == "fixed" and state.rule == "composed"
                 else "Raise the budget, or plan a design for it."
             )

@@ -1,4 +1,4 @@
-"""The file of a ledger: what stands in it, its lock, and the labels that are charged for and wait for their name."""
+"""The file of a ledger: its content, its lock, and charged labels that wait for their name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from darrm.storage.sealed_json import finite
 FORMAT, VERSION = "darrm-ledger", 4
 RULES = ("exact", "composed", "renyi", "basic")
 FOR_FIXED = ("exact", "composed")  # the others add up single labels
-MOST_COUNTED = 2**64  # labels in all, where the budget has no end
+MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
 _AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
@@ -44,7 +44,7 @@ class Waiting:
 
 @dataclass
 class Note:
-    """How many charges of one account, by its name, were made with one note."""
+    """The number of charges of one account, by its name, with one note."""
 
     name: str
     note: str
@@ -53,16 +53,16 @@ class Note:
 
 @dataclass
 class KeptIds:
-    """What a ledger knows of the file of ids beside it (`darrm.accounting.ledger_ids`).
+    """The record in a ledger of its file of ids (`darrm.accounting.ledger_ids`).
 
     Attributes
     ----------
     token : str
-        The same in both files.
+        A random text that is the same in both files.
     batches : int
-        Which batches of ids are charged for.
+        The number of charged batches of ids.
     labels : int
-        How many labels were charged with ids.
+        The number of labels charged with ids.
     """
 
     token: str
@@ -72,50 +72,50 @@ class KeptIds:
 
 @dataclass
 class State:
-    """All that a ledger says."""
+    """The content of a ledger."""
 
     total_epsilon: float
     total_delta: float
     voters: str
     rule: str
     adjacency: str
-    order: float | None  # of the Renyi divergences that rule "renyi" adds up,
-    failure: float | None  # and of the total delta what it keeps for mechanisms that can fail
+    order: float | None  # order of the Renyi divergences that rule "renyi" adds up,
+    failure: float | None  # and its share of the total delta for mechanisms that can fail
     designs: dict[str, Labels]
     others: dict[str, Other]
     notes: list[Note]
     leaving: list[Waiting]
-    # What is not there is not written, so that a ledger without it stays as it was.
+    # Absent entries are not written, so that a ledger without them keeps its content.
     ids: KeptIds | None = None
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
-    again: int = 0  # labels of fresh votes that had a label before: the votes themselves must be paid for
+    again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
 
     @property
     def accounts(self) -> dict[str, Account]:
-        """All that was charged, by name."""
+        """All accounts, by name."""
         return {**self.designs, **self.others}
 
     @property
     def released(self) -> int:
-        """Labels of all designs."""
+        """The number of labels of all designs."""
         return sum(account.charged for account in self.designs.values())
 
     @property
     def endless(self) -> bool:
-        """Whether the budget of one design pays for its fixed voters themselves, and so for any number of labels."""
+        """Whether the budget covers the own cost of the fixed voters, and so any number of labels."""
         if self.voters != "fixed" or self.rule != "exact":
             return False
         (account,) = self.designs.values()
         return fixed_voters(account.problem, self.total_delta) <= float(self.total_epsilon)
 
     def limit(self, account: Labels) -> int:
-        """How many labels of a design there can be in all, whatever sums say."""
+        """The largest number of labels of a design in all, whatever sums allow."""
         return MOST_COUNTED if account.allowed is None or self.endless else account.allowed
 
 
 @contextmanager
 def held(path: Path) -> Iterator[State]:
-    """What the ledger says, for one process at a time; moves that were interrupted are finished first.
+    """The content of the ledger under its lock; interrupted moves are finished first.
 
     Raises
     ------
@@ -124,31 +124,31 @@ def held(path: Path) -> Iterator[State]:
     """
     with locked(path, remedy=NO_SECOND):
         if path.exists() and path.stat().st_nlink > 1:
-            raise InputError(f"{path} has a second name (a hard link), so it cannot be replaced. Remove that.")
+            raise InputError(f"{path} has a second name (a hard link), so it cannot be replaced. Remove that name.")
         state = _read(path)
         if state.ids is not None and not ids_of(path).is_file():
             raise InputError(
-                f"{ids_of(path)} is missing: the ids that {path} has charged. Put it back. Without it the rows with "
-                "a label are not known, so the budget counts as spent."
+                f"{ids_of(path)} is missing, which holds the charged ids of {path}. Restore it. Without it the rows "
+                "with a label are not known, so the budget counts as spent."
             )
         still_waiting = [waiting for waiting in state.leaving if not _finished(waiting)]
         if still_waiting != state.leaving:
             state.leaving = still_waiting
-            with suppress(OutputError):  # who may only read leaves that to the next who writes
+            with suppress(OutputError):  # a process that may only read leaves that to the next one that writes
                 write(path, state)
         yield state
 
 
 def write(path: Path, state: State) -> None:
-    """Replace the ledger by one that says ``state``; on disk when this returns. Call it with the lock held."""
+    """Replace the content of the ledger by ``state``; on disk when this returns. Call it with the lock held."""
     said = {name: value for name, value in asdict(state).items() if value or name not in ("ids", "streams", "again")}
     for name, account in state.designs.items() if state.voters == "fixed" else ():
-        said["designs"][name]["problem"] = problem_in_file(account.problem)  # who is paid for, once
+        said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
     sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(said)}, NO_SECOND)
 
 
 def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:
-    """Let finished labels wait for their name ``out``, and write that with the charge in ``state``.
+    """Record finished labels as waiting for their name ``out``, together with the charge in ``state``.
 
     If the charge does not reach the disk, the labels are deleted.
     """
@@ -167,15 +167,15 @@ def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:
 
 
 def give_name(path: Path, state: State, waiting: Waiting) -> None:
-    """Move labels that are charged for to their name, whatever stands there, and write that they wait no more."""
+    """Move charged labels to their name, replacing any file there, and remove them from the waiting ones."""
     try:
         move(Path(waiting.part), Path(waiting.out))
         state.leaving.remove(waiting)
         write(path, state)
     except OSError as error:
         raise OutputError(
-            f"Labels are charged for and wait in {waiting.part} ({error.strerror or error}). Do not release them "
-            "again. Fix that: the next use of the ledger gives them their name."
+            f"Charged labels wait in {waiting.part} ({error.strerror or error}). Do not release them again. Remove the "
+            "cause: the next use of the ledger moves them to their name."
         ) from error
 
 
@@ -191,7 +191,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def ledger_path(path: str | os.PathLike[str]) -> Path:
-    """One path for one file, whatever links lead to it: its lock must be the same for all."""
+    """The resolved path of a ledger, because all links to a file must share one lock."""
     try:
         target = resolved(path)
     except (TypeError, ValueError, OSError) as error:
@@ -202,13 +202,15 @@ def ledger_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _read(path: Path) -> State:
-    """What the file says."""
+    """The content of the file."""
     content = sealed_json.read(path, FORMAT, VERSION, "ledger", _AGAIN)
     for name in ("format", "version", "sha256"):
         del content[name]
     unknown = sorted(content.keys() - {entry.name for entry in fields(State)})
-    if unknown:  # it may stand for something that is spent
-        raise InputError(f"{path} has an entry {unknown[0]!r} that this darrm does not know. Use a newer one.")
+    if unknown:  # it may record a charge
+        raise InputError(
+            f"{path} has an entry {unknown[0]!r} that this version of darrm does not know. Use a newer version."
+        )
     try:
         designs = {name: Labels.from_content(account) for name, account in content["designs"].items()}
         others = {name: Other.from_content(account) for name, account in content["others"].items()}
@@ -225,7 +227,7 @@ def _read(path: Path) -> State:
 
 
 def _check(state: State) -> None:
-    """Refuse what no ledger writes, before any of it is used: a file may come from elsewhere."""
+    """Refuse content that no ledger writes, before any of it is used, because a file may come from elsewhere."""
     check_total_epsilon(state.total_epsilon)
     check_total_delta(state.total_delta, "total_delta")
     check_voters(state.voters)
@@ -243,14 +245,14 @@ def _check(state: State) -> None:
         raise InputError("rule 'exact' is for one design")
     for name, account in state.accounts.items():
         if name != account.name:
-            raise InputError("something charged is not what its name stands for")
+            raise InputError("an account does not match its name")
         if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
-            raise InputError(f"charged must be a whole number within the budget, got {account.charged!r}")
+            raise InputError(f"charged must be an integer within the budget, got {account.charged!r}")
     for labels in state.designs.values():
         _check_labels(state, labels)
     for note in state.notes:
         if note.name not in state.accounts or type(note.charged) is not int or note.charged < 1:
-            raise InputError("a note must be of something charged")
+            raise InputError("a note must belong to a charge")
         checked_note(note.note)
     for name, account in state.accounts.items():
         if sum(note.charged for note in state.notes if note.name == name) != account.charged:
@@ -258,14 +260,14 @@ def _check(state: State) -> None:
     _check_rows(state)
     for waiting in state.leaving:
         part, out = Path(waiting.part), Path(waiting.out)
-        # A file that is moved must be one that a ledger made, whoever wrote this one.
+        # A file may be moved only if a ledger made it, whoever wrote this content.
         made = part.parent == out.parent and part.name.startswith(f".{out.name[:40]}.") and part.suffix == ".waiting"
         if not (made and out.is_absolute() and out.name and "\0" not in waiting.part + waiting.out):
             raise InputError(f"{waiting.part!r} is not a file of labels that waits for the name {waiting.out!r}")
 
 
 def _check_rows(state: State) -> None:
-    """What is known of the rows of votes that have labels."""
+    """Checks of the record of rows of votes with labels."""
     counts = list(state.streams.values())
     if state.ids is not None:
         counts += [state.ids.batches, state.ids.labels]
@@ -294,7 +296,7 @@ def _check_labels(state: State, labels: Labels) -> None:
 
 
 def _is_charged(path: Path, waiting: Waiting) -> bool:
-    """Whether the file on disk has the charge for these labels: a write can fail after it took effect."""
+    """Whether the file on disk has the charge for these labels, because a write can fail after it took effect."""
     try:
         return waiting in _read(path).leaving
     except InputError:
@@ -302,13 +304,13 @@ def _is_charged(path: Path, waiting: Waiting) -> bool:
 
 
 def _finished(waiting: Waiting) -> bool:
-    """Give labels that are charged for their name, or another if it is taken; whether nothing is left to do."""
+    """Move charged labels to their name, or to another if it is taken; returns whether nothing is left to do."""
     part, out = Path(waiting.part), Path(waiting.out)
     try:
         part.lstat()
     except FileNotFoundError:
-        return part.parent.is_dir()  # a folder that is gone may come back with the labels
-    except OSError:  # in a folder that somebody else may enter
+        return part.parent.is_dir()  # a missing folder may come back with the labels
+    except OSError:  # in a folder that others can read
         return False
     try:
         if out.exists() or out.is_symlink():

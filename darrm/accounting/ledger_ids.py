@@ -1,8 +1,8 @@
-"""The ids of the labels that a ledger charged, as digests in a file beside it, so that none is charged a second time.
+"""The ids of charged labels, as digests in a file beside the ledger, so that no id is charged twice.
 
-Ids are public, so a refused one tells nothing. The file is SQLite's, and the ledger says how many batches of ids it has
-charged for. A batch is on disk before the ledger says so. If a crash comes between the two, the batch has a number that
-the ledger does not know, and the next charge takes it out again.
+Ids are public, so a refusal reveals nothing. The file is an SQLite database, and the ledger records the number of
+charged batches of ids. A batch is on disk before the ledger records it. After a crash between the two, the batch has a
+number that the ledger does not know, and the next charge deletes it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _ROWS = (
 
 
 class Batch:
-    """Ids of labels that are to be charged together: 16 bytes each in memory, the texts on disk.
+    """The ids of labels to be charged together: 16 bytes each in memory, the texts on disk.
 
-    They are compared as `darrm.votes.ids.compared_id` has them.
+    They are compared in the form of `darrm.votes.ids.compared_id`.
     """
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
         self._digests = bytearray()
-        self._texts: list[tuple[int, int]] = []  # rows and bytes of each part of the file of texts
+        self._texts: list[tuple[int, int]] = []  # rows and bytes of each block of the file of texts
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(1 << 20)  # noqa: SIM115  # see close
         try:
             self.add(ids)
@@ -58,11 +58,11 @@ class Batch:
         return len(self._digests) // _DIGEST
 
     def close(self) -> None:
-        """Delete the texts."""
+        """Delete the file of texts."""
         self._file.close()
 
     def add(self, ids: Iterable[str]) -> None:
-        """The ids of further rows."""
+        """Add the ids of further rows."""
         texts = ids if isinstance(ids, Texts) else Texts.of(_single(ids))
         normal = as_compared(texts)
         blank = np.flatnonzero(np.diff(normal.ends, prepend=0) == 0)
@@ -75,7 +75,7 @@ class Batch:
         self._texts.append((len(texts), len(texts.data)))
 
     def check_for(self, labels: int) -> None:
-        """`InputError` unless there is an id for each of so many labels."""
+        """`InputError` unless there is one id for each of ``labels`` labels."""
         if len(self) != labels:
             raise InputError(f"There must be one id for each label. Got {len(self)} ids for {labels} labels.")
 
@@ -91,7 +91,7 @@ class Batch:
         raise IndexError(row)
 
     def parts(self, start: int) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
-        """The digests from row ``start`` on, in their order, and the row of each: some thousand at a time."""
+        """The digests from row ``start`` on and their rows, in order, some thousand at a time."""
         order = start + np.argsort(np.frombuffer(self._digests, dtype=f"S{_DIGEST}")[start:])
         digests = np.frombuffer(self._digests, dtype=f"V{_DIGEST}")
         for first in range(0, len(order), _AT_ONCE):
@@ -101,7 +101,7 @@ class Batch:
 
 @contextmanager
 def batch_of(ids: Iterable[str] | Batch | None) -> Iterator[Batch | None]:
-    """The ids of labels as a batch, for the block; a batch is one already."""
+    """The ids of labels as a batch for the block; a batch is returned unchanged."""
     if ids is None or isinstance(ids, Batch):
         yield ids
         return
@@ -110,14 +110,14 @@ def batch_of(ids: Iterable[str] | Batch | None) -> Iterator[Batch | None]:
 
 
 class Entered(NamedTuple):
-    """What became of a batch of ids.
+    """The result of entering a batch of ids.
 
     Attributes
     ----------
     skipped : int
-        Rows at the beginning that were charged before, and are left out.
+        Number of rows at the beginning that were charged before, and are skipped.
     repeated : int
-        Other rows whose id was charged before.
+        Number of other rows whose id was charged before.
     """
 
     skipped: int
@@ -126,15 +126,16 @@ class Entered(NamedTuple):
 
 @contextmanager
 def entered(path: Path, state: State, batch: Batch, *, again: bool, skip: bool = False) -> Iterator[Entered]:
-    """Enter ids beside the ledger at ``path``, whose lock is held: they are on disk when the block ends well.
+    """Enter ids beside the ledger at ``path``, whose lock is held; on disk when the block ends without an error.
 
-    ``state`` then says so, and is to be written next. ``again`` lets ids come that were charged before, ``skip`` leaves
-    such rows out if they are the first ones of the batch.
+    ``state`` then records them, and must be written next. ``again`` allows ids that were charged before, ``skip`` skips
+    such rows if they are the first ones of the batch.
 
     Raises
     ------
     InputError
-        If an id came before, unless that is allowed; if the file of ids is missing, foreign or older than the ledger.
+        If an id was charged before, unless that is allowed; if the file of ids is missing, foreign or older than the
+        ledger.
     OutputError
         If it cannot be written.
     """
@@ -159,10 +160,10 @@ def entered(path: Path, state: State, batch: Batch, *, again: bool, skip: bool =
 
 @contextmanager
 def _opened(place: Path, path: Path, state: State) -> Iterator[tuple[sqlite3.Connection, KeptIds]]:
-    """The file of ids in a transaction that the block commits, and what the ledger knows of it."""
+    """The file of ids in a transaction that the block commits, and the ledger's record of it."""
     if state.ids is None and not place.exists():
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        os.chmod(place, path.stat().st_mode & 0o777)  # who may read and write the ledger may read and write this
+        os.chmod(place, path.stat().st_mode & 0o777)  # it has the permissions of the ledger
     db = sqlite3.connect(place, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous = EXTRA")  # with the name of the journal gone when a batch is on disk
@@ -176,16 +177,16 @@ def _opened(place: Path, path: Path, state: State) -> Iterator[tuple[sqlite3.Con
         db.close()
         with suppress(OSError):
             if state.ids is None and not place.stat().st_size:
-                place.unlink()  # a charge that failed leaves what was there
+                place.unlink()  # a failed charge leaves the file unchanged
 
 
 def _known(db: sqlite3.Connection, place: Path, path: Path, state: State) -> KeptIds:
-    """What the ledger knows of the file, which has no more than that when this returns."""
+    """The ledger's record of the file; batches beyond the record are deleted."""
     empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     form = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
     if not empty and form != [APPLICATION, _VERSION]:
         raise InputError(
-            f"{place} is not a file of ids that this darrm reads. {_NOTHING} Put back the file of the ledger."
+            f"{place} is not a file of ids that this version of darrm reads. {_NOTHING} Restore the file of the ledger."
         )
     token, last = ("", 0) if empty else db.execute("SELECT token, last FROM about").fetchone()
     if state.ids is None:
@@ -197,15 +198,15 @@ def _known(db: sqlite3.Connection, place: Path, path: Path, state: State) -> Kep
         return KeptIds(db.execute("SELECT token FROM about").fetchone()[0], 0, 0)
     known = state.ids
     if token != known.token or last not in (known.batches, known.batches + 1):
-        what = "is the file of another ledger" if token != known.token else f"and {path} are not of one time"
+        what = "is the file of another ledger" if token != known.token else f"and {path} are of different times"
         raise InputError(f"{place} {what}. {_NOTHING} {_OLDER}")
-    if last > known.batches:  # of a charge that a crash ended
+    if last > known.batches:  # of a charge that ended in a crash
         db.execute("DELETE FROM charged WHERE batch > ?", (known.batches,))
     return known
 
 
 def _start(db: sqlite3.Connection, empty: bool) -> None:
-    """Tables without ids, also where a crash ended the first charge."""
+    """Create empty tables, also after a crash in the first charge."""
     if empty:
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {_VERSION}")
@@ -228,7 +229,7 @@ def _rows_before(db: sqlite3.Connection, batch: Batch, start: int, number: int) 
 
 
 def _leading(db: sqlite3.Connection, batch: Batch, number: int) -> int:
-    """How many rows at the beginning were charged before."""
+    """The number of rows at the beginning that were charged before."""
     rows = _rows_before(db, batch, 0, number)
     return int(np.count_nonzero(rows == np.arange(len(rows))))
 
@@ -239,15 +240,15 @@ def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> No
         many, text = f"{len(rows)} ids were" if len(rows) > 1 else "One id was", batch.text(int(rows[0]))
         raise InputError(
             f"{many} charged before, first {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
-            f"of other votes ids of their own. To charge them knowingly: --again, or again=True.{hint_of(text)}"
+            f"of other votes other ids. To charge them on purpose: --again, or again=True.{hint_of(text)}"
         )
     seen: set[bytes] = set()
     for row in range(start, len(batch)):
         digest = bytes(batch._digests[_DIGEST * row : _DIGEST * (row + 1)])
         if digest in seen:
             raise InputError(
-                f"The id {shown(batch.text(row))} stands twice. {_NOTHING} Leave one of the rows out, or give each row "
-                "an id of its own."
+                f"The id {shown(batch.text(row))} occurs twice. {_NOTHING} Leave one of the rows out, or give each row "
+                "its own id."
             )
         seen.add(digest)
 
@@ -264,7 +265,7 @@ def _single(ids: Iterable[str]) -> Iterable[str]:
 
 @contextmanager
 def _blaming(place: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of the disk into those of darrm."""
+    """Convert errors of SQLite and of the disk to those of darrm."""
     try:
         yield
     except (OutputError, InputError):
@@ -272,7 +273,7 @@ def _blaming(place: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError):  # the disk, or another program that holds the file
             raise OutputError(f"{place} could not be written: {error}. {_NOTHING} Fix that, and try again.") from error
-        raise InputError(f"{place} is not a whole file of ids ({error}). {_NOTHING} {_OLDER}") from error
+        raise InputError(f"{place} is not a complete file of ids ({error}). {_NOTHING} {_OLDER}") from error
     except OSError as error:
         raise OutputError(
             f"{place} could not be written: {error.strerror}. {_NOTHING} Fix that, and try again."

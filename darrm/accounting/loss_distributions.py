@@ -1,7 +1,7 @@
-"""Privacy loss distributions of dp-accounting: designs as theirs, and theirs as privacy curves.
+"""Privacy loss distributions of dp-accounting: made from designs, and converted to privacy curves.
 
-dp-accounting's objects do not say for which neighbours they hold, but a Gaussian of sigma 4 costs another epsilon if a
-record is replaced than if one is added. So what is made here knows its neighbours, and asks for those of the others.
+dp-accounting's objects do not state their neighbouring relation, although a Gaussian of sigma 4 has another epsilon if
+a record is replaced than if one is added. So the objects made here carry it, and it must be stated for others.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
-INTERVAL = 1e-4  # of losses, as in dp-accounting
-_SHARP = 1e-9  # the delta near which curves of labels are made sharp
-_NEGLIGIBLE = 1e-18  # of a curve: beyond, its losses count as infinite
-_NOISE = 1e-6  # of deltas near 1, by dp-accounting's Fourier transforms; a delta is never above 1
+INTERVAL = 1e-4  # interval of losses, as in dp-accounting
+_SHARP = 1e-9  # the delta near which curves of labels are sharp
+_NEGLIGIBLE = 1e-18  # nats, of a curve; larger losses count as infinite
+_NOISE = 1e-6  # error of deltas near 1 by dp-accounting's Fourier transforms
 _LEAST, _MOST = 1e-6, 1.0
-_POINTS = 1000  # of a curve that is kept: so many evenly, and so many where the losses are
+_POINTS = 1000  # points of a kept curve: that many evenly, and that many where the losses are
 _MOST_LOSSES = 4_000_000
 _RELATIONS = {
     "replace-one": NeighboringRelation.REPLACE_ONE,
@@ -39,7 +39,7 @@ TEXTS = {relation: text for text, relation in _RELATIONS.items()}
 
 
 def relation_of(adjacency: str) -> Any:
-    """dp-accounting's word for what neighbouring means."""
+    """dp-accounting's name for a neighbouring relation."""
     if adjacency not in _RELATIONS:
         raise InputError(
             f"dp-accounting knows no {adjacency!r} neighbours. Designs for it must have adjacency "
@@ -59,10 +59,10 @@ def checked_interval(interval: object, name: str = "value_discretization_interva
 
 
 class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
-    """A privacy loss distribution of dp-accounting that knows for which neighbours it holds.
+    """A privacy loss distribution of dp-accounting with its neighbouring relation.
 
-    It warns of others, or refuses them, where *it* composes: write ``labels.compose(other)``. In
-    ``other.compose(labels)`` dp-accounting does not ask.
+    Its own `compose` refuses other relations, and warns if the relation is unknown: write ``labels.compose(other)``.
+    ``other.compose(labels)`` of dp-accounting does not check.
 
     Attributes
     ----------
@@ -86,14 +86,14 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
 
     @classmethod
     def of(cls, pld: Any, neighboring_relation: Any) -> NeighboringPLD:
-        """The same distribution with the neighbours for which the caller says it holds.
+        """The same distribution with the neighbouring relation that the caller states.
 
         Parameters
         ----------
         pld : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
         neighboring_relation : dp_accounting.NeighboringRelation
-            What ``pld`` was made for; nothing checks that. Where a record is replaced, neither data set has a role of
-            its own: a distribution with two directions becomes the larger of both.
+            The relation of ``pld``, which cannot be checked. Where a record is replaced, the relation is symmetric: a
+            distribution with two directions becomes the larger of both.
 
         Raises
         ------
@@ -110,21 +110,21 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
         return made
 
     def compose(self, privacy_loss_distribution: Any, *options: Any, **more: Any) -> NeighboringPLD:
-        """Both together, by dp-accounting. `InputError` for other neighbours; a warning if they are not known."""
+        """The composition of both by dp-accounting. `InputError` for other neighbours, a warning for unknown ones."""
         self._check(privacy_loss_distribution)
         return self.of(super().compose(privacy_loss_distribution, *options, **more), self.neighboring_relation)
 
     def self_compose(self, *options: Any, **more: Any) -> NeighboringPLD:
-        """So many times, as dp-accounting does it."""
+        """The composition of ``num_times`` copies, by dp-accounting."""
         return self.of(super().self_compose(*options, **more), self.neighboring_relation)
 
     def get_delta_for_epsilon_for_composed_pld(self, privacy_loss_distribution: Any, epsilon: Any) -> float:
-        """The delta of both together, by dp-accounting; other neighbours as in `compose`."""
+        """The delta of the composition of both, by dp-accounting; other neighbours as in `compose`."""
         self._check(privacy_loss_distribution)
         return float(super().get_delta_for_epsilon_for_composed_pld(privacy_loss_distribution, epsilon))
 
     def compute_mixture(self, other: Any, *options: Any, **more: Any) -> NeighboringPLD:
-        """One of both by chance, as dp-accounting does it; other neighbours as in `compose`."""
+        """The mixture of both by dp-accounting; other neighbours as in `compose`."""
         self._check(other)
         return self.of(super().compute_mixture(other, *options, **more), self.neighboring_relation)
 
@@ -132,9 +132,9 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
         theirs = getattr(other, "neighboring_relation", None)
         if theirs is None:
             warnings.warn(
-                f"This distribution holds for {self.neighboring_relation.name}, and the other does not say for which "
-                "neighbours it holds: made for others, the total is too small. Say it by NeighboringPLD.of, or compose "
-                "events in darrm.interop.PLDAccountant, which knows.",
+                f"This distribution holds for {self.neighboring_relation.name}, and the other has no stated "
+                "neighbouring relation: if it is another, the total is too small. State it by NeighboringPLD.of, or "
+                "compose events in darrm.interop.PLDAccountant, which checks it.",
                 stacklevel=3,
             )
         elif theirs is not self.neighboring_relation:
@@ -147,25 +147,26 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
 def privacy_loss_distribution(
     design: Design, *, voters: str | None = None, queries: int = 1, interval: float = INTERVAL
 ) -> NeighboringPLD:
-    """A privacy loss distribution of dp-accounting that dominates labels of a design: pessimistic, with proof.
+    """A certified pessimistic privacy loss distribution of dp-accounting for labels of a design.
 
     Parameters
     ----------
     design : Design
         Its adjacency must be "replace-one", "add-remove" or "replace-special".
     voters : {"fresh", "fixed"}
-        There is no default; see `darrm.accounting.compose`. Fixed: of the voters themselves, once, whatever the labels
-        and however many.
+        There is no default; see `darrm.accounting.compose`. For fixed voters it is that of the voters themselves, once,
+        for any number of labels.
     queries : int in [1, 1e7]
-        Labels, asked in any order, also between other mechanisms. To ask for them here is sharper than to compose one
-        label with itself: they are composed exactly, and only the total is rounded.
+        Number of labels, which may be interleaved with other mechanisms. It is tighter than composing one label with
+        itself: labels are composed exactly, and only the total is rounded.
     interval : float in [1e-6, 1]
-        Of the losses, nats. Distributions compose if theirs are the same; 1e-4 is dp-accounting's.
+        Grid interval of the losses, nats. Distributions compose only with equal intervals; dp-accounting's is 1e-4.
 
     Returns
     -------
     NeighboringPLD
-        A `PrivacyLossDistribution` that knows its neighbours. Its delta at any epsilon is at least that of the labels.
+        A `PrivacyLossDistribution` with its neighbouring relation. Its delta at any epsilon is at least that of the
+        labels.
 
     Raises
     ------
@@ -176,8 +177,8 @@ def privacy_loss_distribution(
     Notes
     -----
     docs/composition.md. Lines between points of the privacy curve, which is convex in e^epsilon (Doroshenko, Ghazi,
-    Kamath, Kumar, Manurangsi, PoPETs 2022); every probability is rounded up. What dp-accounting does with it afterwards
-    is not proved by darrm. One exact composition; then O(largest loss / interval).
+    Kamath, Kumar, Manurangsi, PoPETs 2022); every probability is rounded up. Later computations of dp-accounting are
+    not certified by darrm. One exact composition; then O(pure-DP epsilon / interval).
 
     Examples
     --------
@@ -199,7 +200,7 @@ def labels_or_voters(label: OneLabel, voters: str, queries: int) -> Curve:
 
 
 def distribution_of(curve: Curve, interval: float) -> Any:
-    """dp-accounting's distribution of the pair that a curve describes; it is the same in both directions."""
+    """dp-accounting's distribution of the dominating pair of a curve that is equal in both directions."""
     worst = curve.deltas.max(axis=0)
     end = int(np.flatnonzero(worst <= max(worst[-1] * (1 + 1e-9), _NEGLIGIBLE))[0])
     size = max(1, math.ceil(float(curve.epsilons[end]) / interval))
@@ -214,9 +215,9 @@ def distribution_of(curve: Curve, interval: float) -> Any:
 
 
 def curve_of_distribution(pld: Any) -> Curve:
-    """The privacy curves of a distribution of dp-accounting, from above, at points enough for a total.
+    """The privacy curves of a distribution of dp-accounting, rounded up, at enough points for a total.
 
-    Its own numbers are believed; `InputError` if they are optimistic or no probabilities.
+    Its own numbers are not verified; `InputError` if they are optimistic or not probabilities.
     """
     pmfs = [pld._pmf_remove] if pld._symmetric else [pld._pmf_remove, pld._pmf_add]
     if not all(pmf._pessimistic_estimate for pmf in pmfs):
@@ -226,7 +227,7 @@ def curve_of_distribution(pld: Any) -> Curve:
         )
     dense = [pmf.to_dense_pmf() for pmf in pmfs]
     step = float(dense[0]._discretization)
-    top = max(1, min(max(pmf._lower_loss + pmf.size - 1 for pmf in dense), int(FAR / step)))  # beyond: infinite
+    top = max(1, min(max(pmf._lower_loss + pmf.size - 1 for pmf in dense), int(FAR / step)))  # infinite beyond
     weight = np.zeros(top + 1)  # of the losses of both directions
     for pmf in dense:
         where = np.abs(np.arange(pmf.size) + pmf._lower_loss)
@@ -236,13 +237,13 @@ def curve_of_distribution(pld: Any) -> Curve:
     deltas = np.array([pmf.get_delta_for_epsilon(epsilons) for pmf in dense])
     if not (np.isfinite(deltas).all() and deltas.min() >= -_NOISE and deltas.max() <= 1 + _NOISE):
         raise InputError(
-            "The privacy loss distribution has deltas that are no probabilities: dp-accounting's sums did not hold. "
+            "The privacy loss distribution has deltas outside [0, 1]: dp-accounting's sums lost accuracy. "
             "Charge the (epsilon, delta) of the mechanism."
         )
     return Curve.of(epsilons, np.clip(deltas, 0.0, 1.0))
 
 
 def _where_losses_are(weight: Array) -> Array:
-    """Points as dense as the cube root of the losses there: so lines between them add least variance."""
+    """Points as dense as the cube root of the density of losses, so that lines between them add least variance."""
     dense = np.cumsum(np.cbrt(weight + 1e-30))
     return np.searchsorted(dense, np.linspace(0, dense[-1], _POINTS)).clip(0, weight.size - 1).astype(np.float64)

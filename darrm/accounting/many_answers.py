@@ -1,4 +1,4 @@
-"""What many labels cost together, from the rows of a release with any number of answers."""
+"""The cumulative privacy loss of many labels, from the rows of a release with any number of answers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from darrm.errors import InputError
 from darrm.numerics.deadline import check_time
 from darrm.problem.limits import Affected
 
-_WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
+_WORK = 2**31  # grid points times rows times answers times queries, above which the grid is not refined
 _U = 2.0**-53
-_PAIRS = 8  # rows by which totals are bounded from below where no grid does
-_LOWER = 3 * 10**8  # grid points times rows times answers times queries of a lower bound
+_PAIRS = 8  # number of rows for lower bounds where no grid gives one
+_LOWER = 3 * 10**8  # largest grid points times rows times answers times queries of a lower bound
 Guarantee = tuple[Fraction, Fraction]
 
 
@@ -47,33 +47,33 @@ def of_rows(
     affected: tuple[Affected, ...] = (),
     same_voters: bool = True,
 ) -> Total:
-    """The least epsilon of ``queries`` labels whose coins are fresh, each of them of any of the rows.
+    """Bound the least epsilon of ``queries`` labels with fresh randomness, each with any of the rows.
 
     Parameters
     ----------
     rows : OutcomeRows
-        All pairs that neighbouring data can have: other pairs are not counted.
+        All pairs of distributions on neighbouring data sets; the total covers no other pairs.
     queries : int in [1, 1e7]
     delta : float in [0, 1)
     tolerance : float
-        The grid is refined until upper and lower bound are this close, relatively, or time would go on.
+        The grid is refined until upper and lower bound are this close, relatively, or it would take too long.
     guaranteed : (Fraction, Fraction), optional
-        (epsilon, delta) of one label, if that is proved.
+        The certified (epsilon, delta) of one label, if there is one.
     others : mapping of str to float, optional
-        Other proved bounds on the total, to stand beside these.
+        Other certified bounds on the total, to be listed with these.
     affected : tuple of Affected
-        How private the votes are; empty that they are not.
+        The privacy of the affected voters; empty for non-private ones.
     same_voters : bool
-        Whether the same voters can attain any of the rows, so that one change of the data reaches them at every query.
+        Whether the same affected voters can achieve any of the rows, as at every query of one pair of neighbours.
 
     Returns
     -------
     Total
-        ``lower`` is attained by rows, or 0 if not the same voters attain them.
+        ``lower`` is achieved by rows, or 0 if no single set of affected voters achieves them.
 
     Examples
     --------
-    Ten releases of three answers, of which one change of the data moves two; by simple composition they cost 2.88:
+    Ten releases with three answers, two of which have another probability on D'; by simple composition they cost 2.88:
 
     >>> import darrm
     >>> from darrm.accounting.many_answers import of_rows
@@ -105,13 +105,13 @@ def of_rows(
         if delta <= max(least, unavoidable):
             raise InputError(
                 f"At delta = {delta:g} no bound was found for {queries} label{'s' * (queries > 1)}. At any epsilon "
-                f"they can spend a delta of {unavoidable:.3g}. Bounds need more than {least:.3g}. Pass a larger delta, "
+                f"they can need a delta of {unavoidable:.3g}. Bounds exist above {least:.3g}. Pass a larger delta, "
                 "add noise, or ask fewer labels."
             )
         raise InputError(
             f"At delta = {delta:g} no bound was found for {queries} labels on any grid, which ends at {FAR:g} nats, "
-            "and nothing states the epsilon of one. Ask fewer labels, add noise, state an epsilon, or let the `cut` "
-            "of chances be 0."
+            "and one label has no stated epsilon. Ask fewer labels, add noise, state an epsilon, or make the `cut` of "
+            "probabilities 0."
         )
     upper = min(bounds.values())
     lower = lower or _by_one_set(rows, queries, delta) if same_voters else 0.0
@@ -137,7 +137,7 @@ def upper_of_rows(
     guaranteed: Guarantee | None = None,
     affected: tuple[Affected, ...] = (),
 ) -> float:
-    """`of_rows`'s upper bound alone, on a coarse grid: proved, maybe infinite."""
+    """The upper bound of `of_rows` on a coarse grid: certified, may be infinite."""
     if not len(rows):
         return 0.0
     bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
@@ -149,7 +149,7 @@ def upper_of_rows(
 
 
 def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> float:
-    """A lower bound by as many of the worst rows as there is time for."""
+    """A lower bound by as many of the worst rows as the time limit allows."""
     rows = int(_LOWER // (queries * grid.size * fewer.worst.answers))
     if not rows or queries > BLOCKS:
         return 0.0
@@ -158,7 +158,7 @@ def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> 
 
 
 def _by_one_set(rows: OutcomeRows, queries: int, delta: float) -> float:
-    """A lower bound for any number of labels: how often the answer is in one set, by one row at every query."""
+    """A lower bound for any number of labels, by one row at every query and the number of answers in one set."""
     points = []
     few = farthest(rows, _PAIRS)
     room = 2.02 * rows.rho + 4 * rows.answers * _U
@@ -170,7 +170,7 @@ def _by_one_set(rows: OutcomeRows, queries: int, delta: float) -> float:
 
 
 def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:
-    """The largest profile of all rows, composed as that of one pair: looser, as each epsilon has another worst row."""
+    """The largest profile of all rows, composed as one pair; looser, because the worst row depends on epsilon."""
     grid = grid_for(rows, queries, delta, FINENESS[-1])
     one = adaptive.of_bounds(next(adaptive.upper_bounds(rows, grid)), grid)
     return adaptive.least_epsilon(adaptive.excess(adaptive.repeated(one, queries)), grid, delta)

@@ -1,6 +1,6 @@
-"""Labels of a design beside anything else that spends the same budget.
+"""Labels of a design and other mechanisms that share one budget.
 
-Labels may be asked for in any order, between all else: docs/composition.md.
+Labels may be interleaved with the others in any order: docs/composition.md.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from darrm.numerics.exact import rounded_up
 
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
-_POINTS = 40_000  # at most, on either side
+_POINTS = 40_000  # largest number on each side
 _KINKS, _EVENLY = 2000, 500  # points of the curve of one label
-_BEYOND = 1e-3  # of delta: how far the curve of a part is followed
+_BEYOND = 1e-3  # share of delta down to which the curve of a part is computed
 
 
 def labels_curve(label: OneLabel, n: int, delta: float) -> Curve:
@@ -34,12 +34,12 @@ def labels_curve(label: OneLabel, n: int, delta: float) -> Curve:
 
 
 def voters_curve(label: OneLabel) -> Curve:
-    """The curve of all that fixed voters answer, whatever the labels, however many."""
+    """The curve of all answers of fixed voters, for any number of labels."""
     return Curve.of_voters(reached(label.problem))
 
 
 def curve_of(release: Region | OutcomeRows, n: int, delta: float, guaranteed: object = None) -> Curve:
-    """`labels_curve`, from what one label says; ``guaranteed`` is its exact (epsilon, delta) if that is proved."""
+    """`labels_curve`, from the region or rows of one label with the certified ``guaranteed``, if any."""
     if not n or adaptive.is_silent(release):
         return Curve.of_guarantee(0.0, 0.0)
     aim = max(delta, 1e-12) * _BEYOND
@@ -68,7 +68,7 @@ def _of_one(rows: OutcomeRows) -> Curve:
 
 
 def labels_beside(rest: Curve, label: OneLabel, epsilon: float, delta: float, most: int) -> int:
-    """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together with ``rest``, with proof.
+    """The certified number of labels of fresh voters, up to ``most``, within (epsilon, delta) together with ``rest``.
 
     At most 10,000. The excess of n labels and the rest at a is the sum over losses s of the rest of
     P(s) V_n(a e^-s), so one run of the exact composition tells.
@@ -97,7 +97,7 @@ def labels_beside(rest: Curve, label: OneLabel, epsilon: float, delta: float, mo
 def _by_guarantee(
     rest: Curve, label: OneLabel, release: Region | OutcomeRows, epsilon: float, delta: float, most: int
 ) -> int:
-    """By adding the largest loss of each label, or its guarantee, to what the rest leaves."""
+    """The number by simple composition of the labels, by pure-DP epsilon or guarantee, within what the rest leaves."""
     spent = rest.epsilon(delta)
     best = 0
     if not release.delta_infinity:
@@ -116,7 +116,7 @@ def _fits(rest: Curve, epsilon: float, delta: float) -> bool:
 
 
 def _grid_beside(rest: Curve, release: Region | OutcomeRows, epsilon: float, delta: float) -> tuple[Grid, int]:
-    """A grid with a point at epsilon, or a rounding error before it, and that point."""
+    """A grid with a point at epsilon, up to a rounding error before it, and that point."""
     fine = grid_for(release, 1, 0.5, _FINENESS).step
     mean, spread = rest.moments
     far = min(mean + 1.3 * math.sqrt(2 * spread * math.log(4 / (_BEYOND * delta))), float(rest.epsilons[-1]))
@@ -128,7 +128,7 @@ def _grid_beside(rest: Curve, release: Region | OutcomeRows, epsilon: float, del
 
 
 def _beside(pairs: list[tuple[Array, float]], V: Array, grid: Grid, at: int) -> float:
-    """The excess at grid point ``at`` of labels with excess V and of a pair, the worse of both directions."""
+    """The excess at grid point ``at`` of labels with excess V composed with a pair, the larger of both directions."""
     size = grid.size
     # The losses size, ..., -size of the pair meet V at the points at - size, ..., at + size; V(1/a) = 1 - 1/a + V(a)/a.
     left = grid.logs[at:size]

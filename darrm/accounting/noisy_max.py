@@ -1,4 +1,4 @@
-"""What many labels of noisy max or permute-and-flip cost together, for voters that are not private themselves."""
+"""The cumulative privacy loss of many labels of noisy max or permute-and-flip, for non-private voters."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Chances(Protocol):
 class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
-    Beside its chances it may have ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the standard
-    deviation of the noise of each count; both for any number of votes and classes. Without either, costs come from the
-    chances alone. It may have ``K`` and ``classes``, both or neither, if it refuses to release other votes.
+    Besides its probabilities it may have ``epsilon``, of one label, or, for Gaussian noise only, ``sigma``, the
+    standard deviation of the noise of each count; both hold for any number of votes and classes. Without either, costs
+    come from the probabilities alone. It may have ``K`` and ``classes``, both or neither, if it refuses other votes.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -53,15 +53,15 @@ _MOST_ROWS = 200_000
 _TRIES = 24
 _LEAST_SPENT = 0.995  # of a budget
 _AIM = 0.998
-_ORDERS = np.geomspace(1 / 30, 30, 400)  # of Renyi divergences, beside the one near which the bound is least
+_ORDERS = np.geomspace(1 / 30, 30, 400)  # orders of Renyi divergences, besides the one near which the bound is least
 _RENYI = "Renyi DP"
 
 
 def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
-    """The chances of all labels for all neighbouring votes of K voters, up to names of classes.
+    """The probabilities of all labels for all neighbouring votes of K voters, up to a renaming of the classes.
 
-    Known are K - 1 votes z, sorted; the last one is for class c on D and for class d on D'. Classes of as many known
-    votes are alike, so one of each kind is enough, or two of them.
+    K - 1 sorted votes z are the same on both; the last vote is for class c on D and for class d on D'. Classes with
+    equal counts in z are alike, so one or two of each count are enough.
     """
     most = _MOST_ROWS // (classes * (classes - 1) // 2)
     if more_sorted_counts(K - 1, classes, most):
@@ -75,7 +75,7 @@ def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
     P, Q = [], []
     for c in range(classes):
         for d in range(c + 1, classes):
-            # Of classes with equal counts the first, and for d the one after c.
+            # The first of the classes with equal counts, and for d the one after c.
             first_c = np.ones(len(known), dtype=np.bool_) if c == 0 else known[:, c] < known[:, c - 1]
             first_d = (known[:, d] < known[:, d - 1]) | (d == c + 1)
             here = first_c & first_d
@@ -86,15 +86,15 @@ def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
 
 
 def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int, int]:
-    """Of how many votes for how many classes a total is: what is asked, and what the mechanism is held to."""
+    """The numbers of votes and classes of a total: the given ones, or those of the mechanism."""
     own: tuple[int | None, int | None] = getattr(mechanism, "K", None), getattr(mechanism, "classes", None)
     asked = tuple(mine if it is None else it for it, mine in zip((K, classes), own, strict=True))
-    hint = "Noisy max and permute-and-flip need K, how many vote, and classes."
+    hint = "Noisy max and permute-and-flip need K, the number of voters, and classes."
     votes = whole("K", asked[0], hint=hint), whole("classes", asked[1], 2, MAX_CLASSES, hint=hint)
     if any(mine is not None and mine != it for it, mine in zip(votes, own, strict=True)):
         raise InputError(
-            f"This {type(mechanism).__name__} releases {own[0]} votes for {own[1]} classes, and its total is for no "
-            f"others. Got K = {votes[0]}, classes = {votes[1]}. Leave them out, or make a mechanism that has these."
+            f"This {type(mechanism).__name__} releases {own[0]} votes for {own[1]} classes, and its total holds for "
+            f"these only. Got K = {votes[0]}, classes = {votes[1]}. Leave them out, or make a mechanism that has these."
         )
     return votes
 
@@ -102,7 +102,7 @@ def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int
 def of_labels(
     mechanism: CountMechanism, K: int, classes: int, queries: int, delta: float, tolerance: float = 1e-3
 ) -> Total:
-    """`darrm.accounting.compose` for noisy max and permute-and-flip: where votes are too many to list, of any votes."""
+    """`darrm.accounting.compose` for noisy max and permute-and-flip; for any votes where there are too many to list."""
     plain = of_any_votes(mechanism, queries, delta)
     try:
         rows = rows_of(mechanism, K, classes)
@@ -117,7 +117,7 @@ def of_labels(
 
 
 def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction, Fraction] | None:
-    """(epsilon, 0) of one label, exactly, if it states such a guarantee; `InputError` if its chances contradict it."""
+    """The stated (epsilon, 0) of one label, exactly, if any; `InputError` if the probabilities contradict it."""
     epsilon: float | None = getattr(mechanism, "epsilon", None)
     if epsilon is None:
         return None
@@ -125,16 +125,17 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     if attained > epsilon * (1 + 1e-9):
         raise InputError(
             f"epsilon of {type(mechanism).__name__} must be at least {attained:.6g} here: neighbouring votes have "
-            f"chances that differ by as much. It states {epsilon:g}. Correct it for every number of classes, or leave "
+            f"probabilities that differ by as much. It states {epsilon:g}. Correct it for every number of classes, or "
+            "leave "
             "it out."
         )
     return Fraction(epsilon), Fraction(0)
 
 
 def of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
-    """Bounds on the total for any number of votes and classes, by what the mechanism states of one label.
+    """Bounds on the total for any number of votes and classes, by the stated sigma or epsilon of one label.
 
-    Gaussian noise: Renyi DP, lambda / sigma^2 a label. A stated epsilon: simple and optimal composition.
+    Gaussian noise: Renyi DP, lambda / sigma^2 for each label. A stated epsilon: simple and optimal composition.
     """
     sigma: float | None = getattr(mechanism, "sigma", None)
     epsilon: float | None = getattr(mechanism, "epsilon", None)
@@ -149,7 +150,7 @@ def of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[
 
 
 def _renyi(sigma: float, queries: int, delta: float) -> float:
-    """What labels of Gaussian noise cost by their Renyi divergences, lambda / sigma^2 each; maybe infinite."""
+    """The cost of labels of Gaussian noise by their Renyi divergences, lambda / sigma^2 each; may be infinite."""
     # About here lambda Q / sigma^2 + ln(1 / delta) / (lambda - 1) is least; every order gives a bound.
     orders = 1 + sigma * math.sqrt(-math.log(delta) / queries) * _ORDERS
     cost = queries * orders / sigma**2 * (1 + 1e-12)
@@ -158,7 +159,7 @@ def _renyi(sigma: float, queries: int, delta: float) -> float:
 
 
 def sigma_of_any_votes(queries: int, total_epsilon: float, total_delta: float) -> float:
-    """A sigma of which Renyi DP keeps so many labels within a total, for any number of votes and of classes."""
+    """A sigma with which Renyi DP keeps that many labels within a total, for any number of votes and classes."""
     high = gnmax_sigma(total_epsilon, total_delta) * math.sqrt(queries) * (1 + 1e-9)  # by a looser conversion
     low = high / 4
     while high - low > 1e-4 * high:
@@ -176,7 +177,7 @@ def noisy_max_parameter(
     K: int,
     classes: int,
 ) -> float:
-    """A parameter of nearly the least noise with which ``queries`` labels are (total_epsilon, total_delta)-DP, proved.
+    """A parameter of nearly the least noise for ``queries`` labels, certified (total_epsilon, total_delta)-DP together.
 
     Parameters
     ----------
@@ -187,18 +188,18 @@ def noisy_max_parameter(
     total_epsilon : float > 0, nats
     total_delta : float in (0, 1)
     K, classes : int
-        How many vote, and for how many classes. Voters are not private, and one change of the data reaches one vote.
-        The noise is enough for exactly K votes, odd or even, for exactly so many classes. Give both to the mechanism
-        that releases, as in the example: it then refuses other votes. A teacher who is silent because of its data
-        is another kind of change, which is not counted.
+        The numbers of voters and classes. Voters are non-private, and neighbouring data sets differ in one vote. The
+        noise is enough for exactly K votes, odd or even, and exactly that many classes. Pass both to the releasing
+        mechanism, as in the example: it then refuses other votes. A teacher that abstains because of its data is
+        another kind of change, which the total does not cover.
 
     Returns
     -------
     float
-        The parameter of the mechanism. All labels of K votes together never spend more than ``total_epsilon``, by the
-        exact composition that `compose` proves. The votes may be too many to list, as of 250 teachers for ten classes.
-        Then it is Renyi DP or the optimal composition, which need more noise and are for any number of both. The search
-        ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above but at totals of
+        The parameter of the mechanism. All labels of K votes together are certified within ``total_epsilon``, by the
+        exact composition of `compose`. If there are too many votes to list, as for 250 teachers and ten classes, the
+        bound is Renyi DP or the optimal composition, which need more noise and hold for any number of both. The search
+        ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above except at totals of
         hundreds of nats. `gnmax_sigma` needs more noise.
 
     Raises
@@ -211,7 +212,7 @@ def noisy_max_parameter(
 
     Examples
     --------
-    Fifty labels of 20 voters; by simple composition each could cost .04:
+    Fifty labels of 20 voters; by simple composition each could have an epsilon of 0.04:
 
     >>> import darrm
     >>> kind, votes = darrm.mechanisms.PermuteAndFlip, {"K": 20, "classes": 2}
@@ -270,6 +271,6 @@ def noisy_max_parameter(
             strength = low * (high / low) ** min(max(share, 0.02), 0.98)
     if not low:
         raise InputError(
-            f"No {type(kind(1.0)).__name__} was found of which {queries} labels are ({budget:g}, {delta:g})-DP."
+            f"No {type(kind(1.0)).__name__} was found with {queries} labels that are ({budget:g}, {delta:g})-DP."
         )
     return 1 / low if by_scale else low

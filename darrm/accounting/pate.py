@@ -1,4 +1,4 @@
-"""Renyi privacy of Gaussian noisy max (GNMax), the PATE mechanism over voters that are not private themselves."""
+"""Renyi privacy of Gaussian noisy max (GNMax), the PATE mechanism for non-private teachers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
     Notes
     -----
     GNMax is (lambda, lambda / sigma^2)-RDP for one changed vote (Papernot et al., ICLR 2018, Section 4.1). The
-    conversion is their Theorem 5, which asks for more noise than it takes: `rdp_epsilon` converts better. Appendix
-    D.2.1 of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid. It is for any number of votes and
-    classes.
+    conversion is their Theorem 5, which needs more noise than necessary: `rdp_epsilon` is tighter. Appendix D.2.1 of
+    Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid. It is for any number of votes and classes.
 
     Examples
     --------
@@ -65,16 +64,16 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
     Returns
     -------
     float
-        Rounded up. Below `gnmax_sigma`, which loses by its conversion.
+        Rounded up. Below `gnmax_sigma`, whose conversion is not tight.
 
     Notes
     -----
-    Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2). The label is made of
-    the noisy counts, so this is enough for `darrm.mechanisms.GaussianNoisyMax`.
+    Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2). The label is a
+    function of the noisy counts, so this is enough for `darrm.mechanisms.GaussianNoisyMax`.
 
     Examples
     --------
-    Less noise than the Renyi bound asks for:
+    Less noise than the Renyi bound needs:
 
     >>> import darrm
     >>> sigma = darrm.accounting.gnmax_sigma_analytic(epsilon=1.0, delta=1e-5)
@@ -101,15 +100,15 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
     ----------
     orders : array_like of float > 1, shape (n,)
     rdp : array_like of float >= 0, shape (n,)
-        What all labels cost together: sums of what each costs, for each order.
+        The Renyi divergence of all labels together, for each order: the sum of those of the labels.
     delta : float in (0, 1)
 
     Notes
     -----
-    The formula is Proposition 12 of Canonne, Kamath, Steinke (NeurIPS 2020). What a single order proves at best is
-    less where delta or rdp is such (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/composition.md,
-    Proposition 4. Theorem 5 of Papernot et al. (ICLR 2018), rdp + ln(1 / delta) / (a - 1), is never below either. For
-    any number of votes and of classes if ``rdp`` is. If it came from votes (`gnmax_rdp`), the result is private itself.
+    The formula is Proposition 12 of Canonne, Kamath, Steinke (NeurIPS 2020). The optimal conversion of a single order
+    can be smaller (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/composition.md, Proposition 4. Theorem 5 of
+    Papernot et al. (ICLR 2018), rdp + ln(1 / delta) / (a - 1), is never below either. It holds for any number of votes
+    and classes if ``rdp`` does. If ``rdp`` was computed from votes (`gnmax_rdp`), the result depends on private data.
 
     Examples
     --------
@@ -129,25 +128,26 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
 
 
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
-    """Renyi divergence of one label of GNMax from the votes at hand to a neighbour's, never above orders / sigma^2.
+    """Data-dependent Renyi divergence of a label of GNMax, from these votes to a neighbour's; at most orders / sigma^2.
 
-    In this direction only, as in the papers: no guarantee follows. One does from ``rdp(orders)`` of `GaussianNoisyMax`.
+    It covers this direction only, as in the papers, so it is not a guarantee. ``rdp(orders)`` of `GaussianNoisyMax` is
+    one.
 
-        q = Pr[label is not the majority] <= 1/2 sum over i of erfc((n_max - n_i) / (2 sigma)),
+        q = Pr[label differs from the majority] <= 1/2 sum over i of erfc((n_max - n_i) / (2 sigma)),
         mu_2 = sigma sqrt(ln 1/q),  mu_1 = mu_2 + 1,  eps_k = mu_k / sigma^2,
         1 / (lambda - 1) ln((1 - q) A^(lambda - 1) + q B^(lambda - 1)),
         A = (1 - q) / (1 - (q e^eps_2)^((mu_2 - 1) / mu_2)),   B = e^eps_1 / q^(1 / (mu_1 - 1))
 
     Parameters
     ----------
-    counts : array_like of whole numbers, shape (classes,)
+    counts : array_like of integers, shape (classes,)
     sigma : float > 0
     orders : array_like of float > 1
 
     Returns
     -------
     ndarray, the shape of ``orders``; nats
-        It depends on the votes, so it is private itself: no ledger accepts it.
+        It depends on the votes, so it must be kept secret: no ledger accepts it.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
 
     Examples
     --------
-    Next to nothing if 95 of a hundred voters agree; 4 / 10^2, as without a look at them, if they do not:
+    Almost 0 if 95 of a hundred voters agree; 4 / 10^2, the data-independent value, if they do not:
 
     >>> import darrm
     >>> agreed = darrm.accounting.gnmax_rdp([95, 5], sigma=10.0, orders=[4.0])

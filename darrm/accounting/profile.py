@@ -1,7 +1,7 @@
-"""What one release gives away: its exact privacy profile, and the polygon of its probabilities on two data sets.
+"""The exact privacy profile of one release, and the polygon of its probabilities on two neighbouring data sets.
 
-Upper bounds come from the separation of the complete corner set, rounding included; lower bounds from multisets that
-are allowed, with the probabilities they attain.
+Upper bounds come from the separation of the complete corner set, rounding included; lower bounds from allowed
+multisets, with their probabilities.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from darrm.problem.decision import AnyProblem
 from darrm.problem.group_corners import GroupCase
 from darrm.problem.limits import guarantee, losses
 
-# e^-400: a probability below it counts as 0. What that changes is counted against the guarantee.
+# e^-400: a smaller probability counts as 0, which is counted against the guarantee.
 INFINITE = Decimal(400)
-_LEAST = Decimal("1e-40")  # a loss, so that the digits tell e^loss from 1; less is counted as this
-MAX_POINTS = 10_000  # of a profile at once
-_NARROW = Decimal("1e-12")  # directions this close tell nothing new
+_LEAST = Decimal("1e-40")  # least loss, so that e^loss differs from 1 in these digits; smaller ones are raised to it
+MAX_POINTS = 10_000  # largest number of points of a profile
+_NARROW = Decimal("1e-12")  # directions closer than this add nothing
 _BEYOND = 14.0  # nats; one in a million
-_THIN = 1e-3  # of the tolerance of a region: lines that cut off less are left out
-_CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
+_THIN = 1e-3  # share of the tolerance of a region; lines that cut off less are left out
+_CLOSER = 1e-12  # relative error of achieved probabilities; lower bounds are moved by as much
 
 
 @usual_arithmetic
 def privacy_profile(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) -> Array:
-    """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
+    """Certified upper bounds on the privacy profile: the least delta of one release at each epsilon.
 
         delta(epsilon) = max(0, max over allowed (p, p') of X(p) - e^epsilon X(p')),     X(p) = Pr[release 1 | p]
 
@@ -50,25 +50,26 @@ def privacy_profile(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) 
     gamma : array_like, shape (K + 1,), or ``problem.table_shape`` for a decision
         A noise function, or the ``table`` of a `Design`.
     problem : MajorityProblem or DecisionProblem
-        Says what the votes are (K, epsilon, Delta, max_affected); its guarantee is not used.
+        Describes the voters (K, epsilon, Delta, max_affected); its guarantee is not used.
     epsilons : array_like of float >= 0, any shape; nats
-        ``inf`` gives delta(infinity), read at 400.
+        ``inf`` returns delta(infinity), evaluated at 400.
 
     Returns
     -------
     ndarray, the shape of ``epsilons``
-        In [0, 1], nonincreasing in epsilon but for what rounding is counted at each.
+        In [0, 1], nonincreasing in epsilon up to the rounding counted at each.
 
     Raises
     ------
     InputError
-        If an epsilon is negative or NaN, gamma is not a noise function for this K, or epsilons are more than 10,000.
+        If an epsilon is negative or NaN, gamma is not a noise function for this K, or there are more than 10,000
+        epsilons.
 
     Notes
     -----
-    docs/theory.md, "The profile". One separation (`darrm.verify`) for each epsilon. For one release; what several cost
-    depends on whether the voters are fresh or fixed: `darrm.accounting.compose`. For a decision the maximum is over
-    both answers.
+    docs/theory.md, "The profile". delta(epsilon) is the hockey-stick divergence of the release. One separation
+    (`darrm.verify`) for each epsilon. The profile is that of one release; the cost of several depends on whether the
+    voters are fresh or fixed: `darrm.accounting.compose`. For a decision the maximum is over both answers.
 
     Examples
     --------
@@ -117,20 +118,20 @@ def profile_bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) -
 
 
 def says_nothing(table: ArrayLike, problem: AnyProblem) -> bool:
-    """Whether every answer is as likely whatever the votes."""
+    """Whether the release is independent of the votes."""
     checked = encodings.table(table, problem)
     encoding = encodings.of(problem, checked)
     chances = encoding.probabilities(checked).reshape(-1, problem.n_answers)
     if np.ptp(chances, axis=0).any():
         return False
     first, *others = encoding.exact(checked, problem)
-    # Of classes alike a row says which class has most votes, unless all are as likely.
+    # For classes treated alike, a row reveals the class with most votes unless all probabilities are equal.
     alike = encoding is not encodings.SYMMETRIC or len(set(first[: problem.n_classes])) == 1
     return alike and all(row == first for row in others)
 
 
 def _attained(worst: WorstCase, epsilon: Decimal) -> float:
-    """X(p) - e^epsilon X(p') at the worst multiset, from below."""
+    """Lower bound on X(p) - e^epsilon X(p') at the worst multiset."""
     with decimals(Decimal(1)):
         value = Decimal(worst.p_side) * Decimal(1 - _CLOSER) - epsilon.exp() * Decimal(worst.q_side) * Decimal(
             1 + _CLOSER
@@ -142,8 +143,7 @@ def _attained(worst: WorstCase, epsilon: Decimal) -> float:
 class Point:
     """Pr[release 1] on two neighbouring data sets, x >= y, and Pr[release 0]: each the float64 nearest to its value.
 
-    ``reached`` says how many voters of each group have another distribution on the two, where a point is attained and
-    there are groups.
+    ``reached`` is the number of affected voters of each group, for an achieved point of a problem with groups.
     """
 
     x: float
@@ -155,18 +155,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Region:
-    """All (Pr[release 1 | D], Pr[release 1 | D']) that one release can have, between two polygons.
+    """The region of all (Pr[release 1 | D], Pr[release 1 | D']) of one release, between two polygons.
 
     Both are symmetric: with (x, y) they have (1 - x, 1 - y), for release 0, and (y, x), for D and D' exchanged. Only
-    corners with x >= y and x + y <= 1 are listed. A decision whose table is not symmetric does not attain them all, but
-    composes to the same as if it did (docs/theory.md, Lemma 10).
+    corners with x >= y and x + y <= 1 are listed. A decision whose table is not symmetric does not achieve them all,
+    but composes to the same as if it did (docs/theory.md, Lemma 10).
 
     Attributes
     ----------
     outer : tuple of Point
         Corners of a polygon that contains them all.
     inner : tuple of Point
-        Attained, moved a little towards the diagonal; not all by the same reached voters where there are groups.
+        Achieved points, moved a little towards the diagonal; with several groups, not all of the same affected voters.
     delta_infinity : float
         Upper bound on delta(infinity) of one release: x of the outer corner with y = 0, if there is one.
     largest_loss : float
@@ -181,7 +181,7 @@ class Region:
 
 @dataclass(frozen=True)
 class _Direction:
-    """X(p) - e^epsilon X(p') <= delta, attained but for rounding at (x, y)."""
+    """The bound X(p) - e^epsilon X(p') <= delta, achieved up to rounding at (x, y)."""
 
     epsilon: Decimal
     a: Decimal
@@ -192,7 +192,7 @@ class _Direction:
 
 
 def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
-    """The polygon of one release, from separation in as many directions as it takes.
+    """The polygon of one release, from separation in as many directions as needed.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
         floor = Decimal(facts.least.numerator) / Decimal(facts.least.denominator)
-        # Steeper lines would be known too roughly to tell where they meet the floor.
+        # Steeper lines are not accurate enough to locate where they meet y = ``floor``.
         last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
         # With Delta = 0 all affected votes together lose at most the sum of their epsilons, and so does the release.
         votes = max(losses(problem.affected), _LEAST)
@@ -236,7 +236,7 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
     start, end, own = separate(Decimal(0)), separate(max(last, Decimal(0))), guarantee(problem).epsilon
     if pure:
         end = replace(end, delta=min(Decimal(0), end.delta))
-    elif _LEAST <= own < last and (at_own := separate(own)).delta <= 0:  # no loss is beyond; bounds there are rounding
+    elif _LEAST <= own < last and (at_own := separate(own)).delta <= 0:  # no loss is larger
         end = at_own
     directions = [start, end]
     queue = [_slack(start, end, floor)]
@@ -252,14 +252,14 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
             if pair[1].epsilon - pair[0].epsilon > _NARROW:
                 heapq.heappush(queue, item)
     directions.sort(key=lambda direction: direction.epsilon)
-    # A loss far above what votes can have without Delta comes from a gamma that rounding kept from 1: it counts as
-    # infinite, which is safe, so that nobody pays an epsilon of 30 for it.
+    # A loss far above that of the votes without Delta comes from a gamma that rounding kept below 1. It counts as
+    # infinite, which is conservative, so that the total has no epsilon of 30 for it.
     beyond = math.exp(-float(losses(problem.affected)) - _BEYOND)
     outer = tuple(
         replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
         for point in _outer(directions, floor, tolerance * _THIN)
     )
-    # What the move takes across the diagonal was too near to it to count.
+    # Points that the move takes across the diagonal are too close to it to matter.
     moved = dict.fromkeys(inside(direction.x, direction.y, direction.reached) for direction in directions)
     inner = tuple(point for point in moved if point.x > point.y)
     return Region(
@@ -271,9 +271,9 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
 
 
 def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
-    """By how much the corner of two lines lies beyond what is attained on them, and the direction between."""
+    """The distance of the corner of two lines from the achieved points on them, and the direction between."""
     x, y = _corner(left, right, floor)
-    if left.x + left.y > 1:  # where a = 1, its mirror image is attained too
+    if left.x + left.y > 1:  # at a = 1 its mirror image is achieved too
         left_x, left_y = 1 - left.y, 1 - left.x
     else:
         left_x, left_y = left.x, left.y
@@ -308,7 +308,7 @@ def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[
                 y = (kept[-1].delta - line.delta) / (line.a - kept[-1].a)
             if not heights or (y <= heights[-1] and _cut_off(kept[-2], kept[-1], line, floor) > slack):
                 break
-            kept.pop()  # redundant, or all but: to leave a line out is always safe
+            kept.pop()  # redundant, or nearly: leaving a line out is conservative
             heights.pop()
         kept.append(line)
         heights.append(y)
@@ -330,28 +330,28 @@ def _apart(corner: Point) -> Point:
 
 
 def _cut_off(before: _Direction, line: _Direction, after: _Direction, floor: Decimal) -> float:
-    """By how much the corner of two lines is beyond the line between them, relative to its x."""
+    """The distance of the corner of two lines beyond the line between them, relative to its x."""
     with decimals(Decimal(1)):
         x, y = _corner(before, after, floor)
         return float((x - line.a * y - line.delta) / x) if x > 0 else 0.0
 
 
 def _point(x: Decimal, y: Decimal) -> Point:
-    """The four probabilities, each the nearest float64: right to a relative 2^-53."""
+    """The four probabilities, each the nearest float64, with a relative error of 2^-53."""
     with decimals(Decimal(1)):
         x, y = min(max(x, Decimal(0)), Decimal(1)), min(max(y, Decimal(0)), Decimal(1))
         return Point(float(x), float(y), float(1 - x), float(1 - y))
 
 
 def loss(point: Point) -> float:
-    """The largest finite loss of a corner, from above: ln(x / y), or ln 1 / (1 - x) where y = 0."""
+    """Upper bound on the largest finite loss of a corner: ln(x / y), or ln 1 / (1 - x) where y = 0."""
     with decimals(Decimal(1)):
         ratio = Decimal(point.x) / Decimal(point.y) if point.y else 1 / Decimal(point.not_x or 1.0)
         return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 
 def inside(attained_x: float, attained_y: float, reached: tuple[int, ...] = ()) -> Point:
-    """The attained point, moved towards the diagonal by more than its rounding."""
+    """The achieved point, moved towards the diagonal by more than its rounding."""
     with decimals(Decimal(1)):
         x, y = Decimal(attained_x) * Decimal(1 - _CLOSER), Decimal(attained_y) * Decimal(1 + _CLOSER)
         not_x = (1 - Decimal(attained_x)) * Decimal(1 + _CLOSER)

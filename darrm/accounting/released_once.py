@@ -1,9 +1,8 @@
-"""Whether a row of votes had a label before, and what then covers a second one.
+"""Repeated releases: whether a row of votes had a label before, and which total covers a second one.
 
-The total of fresh voters is for votes that are new for every label: their coins are a part of the proof. A second label
-of the same votes has no such coins. All that can be said of it is that it is computed from the votes: so it is covered
-if the total pays for all votes behind the labels, as if they were published. Fixed voters, and voters without privacy,
-count it as one label more.
+The total for fresh voters relies on fresh randomness in the votes of every label. A second label of the same votes has
+no such randomness; it is only post-processing of the votes. So it is covered if the total covers all votes behind the
+labels, as if they were published. For fixed and for non-private voters it counts as one label more.
 """
 
 from __future__ import annotations
@@ -22,44 +21,44 @@ _NOTHING_CHARGED = "Nothing was released or charged."
 
 
 def conditions(state: State) -> list[str]:
-    """What is assumed of the rows of votes: only new votes are private by themselves."""
+    """The assumptions on the rows of votes, in words."""
     charged = any(account.charged for account in state.accounts.values())
     labels = [account.problem for account in state.designs.values() if account.charged or not charged]
     if state.voters != "fresh" or not (any(map(answer_anew, labels)) if labels else not charged):
         return []
     if state.again:
-        return ["which rows of votes are released again is settled without a look at what was released"]
+        return ["which rows of votes are released again is fixed in advance, independently of what was released"]
     if state.ids is not None and state.ids.labels == state.released:
         return ["no row of votes has two ids"]
-    same = ", a stream that is started again gives the same rows in the same order" if state.streams else ""
+    same = ", a restarted stream has the same rows in the same order" if state.streams else ""
     return [f"each row of votes is released once{same}"]
 
 
 def answer_anew(problem: AnyProblem) -> bool:
-    """Whether some voters are private by coins of their own, which a second label of the same votes does not have.
+    """Whether some voters are private by fresh randomness, which a second label of the same votes does not have.
 
-    Else the coins of labels alone protect, and those are new for the same votes too.
+    Else only output noise protects, which is fresh for a second label too.
     """
     return any(math.isfinite(group.epsilon) for group in problem.groups)
 
 
 def votes_themselves(state: State, account: Labels, labels: int) -> float:
-    """The epsilon of all votes behind so many labels of fresh voters, however often they are released, from above."""
+    """Upper bound on the epsilon of all votes behind that many labels of fresh voters, for any number of releases."""
     return epsilon_of(among(account.problem.affected, labels), state.total_delta)
 
 
 def take_again(state: State, account: Labels, rows: int) -> None:
-    """Count labels of votes that had a label before, or none of them by a `BudgetError`; to be taken as labels too.
+    """Count labels of votes that had a label before, or raise `BudgetError`; they must be charged as labels too.
 
-    Fixed voters and the coins of labels pay for one label more. Votes that are private by coins of their own do not:
-    nothing but the cost of all these votes covers what a second label tells of them. What is released again must be
-    settled, because two ways to spend one budget are no budget if answers choose between them.
+    For fixed voters, and where only output noise protects, each counts as one label more. For votes that are private by
+    their own fresh randomness, only the cost of all these votes covers a second label. The repeated rows must be fixed
+    in advance, because the budget does not hold if answers choose between two ways to spend it.
     """
     if not rows or state.voters != "fresh" or not answer_anew(account.problem):
         return
     if state.rule != "exact":
         raise BudgetError(
-            f'{_said(rows)} A ledger by the rule "{state.rule}" does not count that. Charge what all votes cost '
+            f'{_said(rows)} A ledger by the rule "{state.rule}" does not cover that. Charge the cost of all votes '
             f"(an epsilon and a delta) in place of their labels. {_NOTHING_CHARGED}"
         )
     state.again += rows
@@ -67,16 +66,16 @@ def take_again(state: State, account: Labels, rows: int) -> None:
 
 def _said(rows: int) -> str:
     have = "of the rows have" if rows > 1 else "row has"
-    return f"{rows} {have} a label, and of fresh voters only the cost of the votes themselves covers a second one."
+    return f"{rows} {have} a label, and for fresh voters only the cost of the votes themselves covers a second one."
 
 
 def check(state: State, account: Labels) -> None:
-    """`BudgetError` if votes were released again, and the total does not pay for all votes themselves."""
+    """`BudgetError` if votes were released again, and the total does not cover all votes themselves."""
     if not state.again:
         return
     cost = votes_themselves(state, account, account.charged)
     if cost > state.total_epsilon:
-        needed = f"cost ({at_least(cost)}, {exactly(state.total_delta)})" if cost < math.inf else "have no proved cost"
+        needed = f"cost ({at_least(cost)}, {exactly(state.total_delta)})" if cost < math.inf else "have no known cost"
         raise BudgetError(
             f"{_said(state.again)} All votes behind {account.charged} labels {needed}, and the budget is "
             f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}). {_NOTHING_CHARGED}"
@@ -84,7 +83,7 @@ def check(state: State, account: Labels) -> None:
 
 
 def limit(state: State, account: Labels) -> int:
-    """How many labels of the one design of a ledger there can be in all."""
+    """The largest number of labels in all, for a ledger of one design."""
     most = state.limit(account)
     if not state.again:
         return most

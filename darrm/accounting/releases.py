@@ -1,8 +1,8 @@
-"""What one label of a design can be released by: one table, or one for every vector of present voters.
+"""The release of one label of a design: one table, or one for every vector of present voters.
 
-Who is present at a query may depend on the labels before it, and so may the table. The largest excess of all labels is
-then a maximum over the regions of all tables at every step, which is that over the hull of their union ("Absent voters"
-in docs/theory.md, "Exact composition").
+The present voters at a query may depend on the labels before it, and so may the table. The hockey-stick divergence of
+all labels is then a maximum over the regions of all tables at every step, which is that over the hull of their union
+("Absent voters" in docs/theory.md, "Exact composition").
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from darrm.problem.model import VoterModel
 
 @dataclass(frozen=True, eq=False)
 class OneLabel:
-    """The tables that one label can come from.
+    """The possible tables of one label.
 
     Attributes
     ----------
     problem : MajorityProblem or DecisionProblem
-        With all voters present.
+        The problem with all voters present.
     table : ndarray
-        Its noise function, or the table of a decision.
+        The noise function, or the table of a decision, for all voters.
     fewer : mapping from tuple of int to ndarray
         The tables for other present voters, if voters may be absent.
     certified : bool
-        Whether one label is known to satisfy the guarantee of the problem.
+        Whether one label is certified to satisfy the guarantee of the problem.
     tight_epsilon : float
-        An epsilon that is proved for one label at the delta of the problem, whoever is present.
+        A certified epsilon of one label at the delta of the problem, for any present voters.
     """
 
     problem: AnyProblem
@@ -65,24 +65,24 @@ class OneLabel:
 
     @property
     def tables(self) -> tuple[tuple[AnyProblem, Array], ...]:
-        """All tables, each with the problem of its voters."""
+        """All tables, each with the problem of its present voters."""
         fewer = ((self.problem.with_present(present), table) for present, table in self.fewer.items())
         return ((self.problem, self.table), *fewer)
 
     @property
     def can_reach_all_at_once(self) -> bool:
-        """Whether one change of the data can reach as many voters of every group as it can of each alone."""
+        """Whether all groups can have their largest numbers of affected voters at the same time."""
         groups = self.problem.groups
         return len(groups) < 2 or sum(group.max_affected for group in groups) <= self.problem.max_affected
 
     def gives(self) -> Region | OutcomeRows:
-        """What one label can say on neighbouring data: the region of two answers, the rows of more."""
+        """The distributions of one label on neighbouring data sets: the region for two answers, the rows for more."""
         if self.problem.binary:
             return self.region()
         return any_of(class_rows(table, problem.model) for problem, table in self.tables)
 
     def gives_of_counts(self, together: tuple[int, ...] | None = None) -> Region | OutcomeRows:
-        """The same if the voters had no privacy, and one change reached at most so many of each group ``together``.
+        """`gives` for non-private voters, with at most ``together`` affected voters of each group.
 
         Without ``together``: as many as the problem allows. See `darrm.accounting.hulls.counts_region`.
         """
@@ -95,7 +95,7 @@ class OneLabel:
 
     @property
     def _present(self) -> tuple[tuple[int, ...], ...]:
-        """Who is present for each of `tables`."""
+        """The present voters of each of `tables`."""
         return (tuple(group.count for group in self.problem.groups), *self.fewer)
 
     def region(self) -> Region:
@@ -119,7 +119,7 @@ class OneLabel:
 
 
 def _of_present(together: tuple[int, ...] | None, present: tuple[int, ...]) -> tuple[int, ...] | None:
-    """How many voters of each group with any present are reached together."""
+    """The numbers of voters affected together, of each group with a voter present."""
     return together and tuple(min(n, most) for n, most in zip(present, together, strict=True) if n)
 
 
@@ -131,7 +131,7 @@ def any_of(releases: Iterable[OutcomeRows]) -> OutcomeRows:
 
 
 def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
-    """The region of the table for these present voters, the groups without any counted among its reached voters."""
+    """The region of the table for these present voters, with empty groups counted among its affected voters."""
 
     def padded(point: Point) -> Point:
         left = iter(point.reached)
@@ -141,14 +141,14 @@ def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
 
 
 def class_rows(table: Array, model: VoterModel, together: tuple[int, ...] | None = None) -> OutcomeRows:
-    """The rows of a label of several answers: every case of the certificate, up to names of classes.
+    """The rows of a label of several answers: every case of the certificate, up to a renaming of the classes.
 
-    With ``together``: the cases in which at most so many voters of each group are reached.
+    With ``together``: the cases with at most that many affected voters of each group.
 
-    None if the label says nothing of the votes. Of the rows whose two sides float64 cannot tell apart there is one:
-    they may differ within their relative error, and then all of them give the same bound.
+    None if the label is independent of the votes. Rows whose two sides are equal in float64 are merged to one: they may
+    differ within their relative error, and then all of them give the same bound.
     """
-    decision = decision_by(model, 1.0, 0.5)  # cases are the same whatever it is held to
+    decision = decision_by(model, 1.0, 0.5)  # the cases do not depend on the limit
     search = ClassSeparation(table, guarantee(decision))
     on, off = (np.concatenate(side) for side in zip(*search.rows(together), strict=True))
     apart = (on != off).any(axis=1)
@@ -160,7 +160,7 @@ def class_rows(table: Array, model: VoterModel, together: tuple[int, ...] | None
 
 
 def without_privacy(model: VoterModel) -> VoterModel:
-    """The voters if none was private by itself."""
+    """The voters, taken as non-private."""
     groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in model.groups)
     return replace(model, groups=groups)
 
@@ -169,7 +169,7 @@ AnyRelease: TypeAlias = Design | OneLabel
 
 
 def one_label(design: AnyRelease) -> OneLabel:
-    """What one label of a design comes from; `InputError` if it is no design."""
+    """The release of one label of a design; `InputError` for any other value."""
     if isinstance(design, OneLabel):
         return design
     if isinstance(design, Design):

@@ -1,4 +1,4 @@
-"""From Renyi divergences to (epsilon, delta): the least epsilon that one order proves."""
+"""Conversion of Renyi divergences to (epsilon, delta): the least epsilon that one order implies."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from darrm.numerics.arrays import Array
 
 _U = 2.0**-53
-_LOWER = 1 - np.geomspace(1.0, 1e-4, 41)  # x below, from 0 on; any x in [0, 1) proves a bound
+_LOWER = 1 - np.geomspace(1.0, 1e-4, 41)  # values of x, from 0 on; any x in [0, 1) gives a bound
 
 
 def epsilon_of_orders(orders: Array, rdp: Array, delta: float) -> Array:
-    """The least epsilon at ``delta`` that each Renyi divergence proves by itself, from above; nats, at least 0.
+    """The least epsilon at ``delta`` that each single Renyi divergence implies, rounded up; nats, at least 0.
 
         epsilon = min over x in [0, 1) of ln( (1 - 1/a) (y^a - x^a) / (y^(a-1) - x^(a-1)) ),
         y^(a-1) = x^(a-1) + (e^((a-1) rdp) + (a-1) x^a - a x^(a-1)) / (a delta),      a the order
 
     With x = 0 it is rdp + ln(1 - 1/a) - ln(a delta) / (a - 1). Proof: docs/composition.md, Proposition 4.
     """
-    # Where x is near y little is left of the differences: what rounding does to them is added.
+    # Where x is near y the differences cancel: their rounding is added.
     best = np.where(np.isinf(orders), rdp, np.inf)
     finite = np.isfinite(orders) & np.isfinite(rdp)
     a, cost = orders[finite], rdp[finite]

@@ -1,7 +1,7 @@
-"""What one release can say on two neighbouring data sets: rows of probabilities, one for each answer.
+"""The distributions of one release on two neighbouring data sets, as rows of probabilities.
 
-A row is a pair (P, Q) of distributions over the answers that some votes attain. A release of two answers has the points
-of its region as rows, (x, 1 - x) and (y, 1 - y).
+A row is a pair (P, Q) of distributions over the answers that some votes achieve. A release of two answers has the
+points of its region as rows, (x, 1 - x) and (y, 1 - y).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from darrm.numerics.exact import decimals
 
 _U = 2.0**-53
 _COARSEST = 1e-3
-_EXACTLY = 1000  # losses that are worth decimals
+_EXACTLY = 1000  # number of losses computed in decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +47,11 @@ class OutcomeRows:
     Raises
     ------
     InputError
-        By `of`, the constructor that checks.
+        Raised by `of`, the constructor that checks.
 
     Examples
     --------
-    Two answers whose probabilities one change of the data exchanges, and what a hundred such releases cost:
+    Two answers whose probabilities are exchanged between D and D', and the epsilon of a hundred such releases:
 
     >>> import darrm
     >>> from darrm.accounting.many_answers import of_rows
@@ -69,7 +69,7 @@ class OutcomeRows:
 
     @classmethod
     def of(cls, P: ArrayLike, Q: ArrayLike, rho: float = 0.0, cut: float = 0.0) -> OutcomeRows:
-        """Rows from arrays of any origin, checked: the way in for whoever computes them."""
+        """Rows from arrays, checked: the constructor for your own rows."""
         rho = real("rho", rho, 0, _COARSEST, "[]", hint="Pass the proved relative error of all entries, e.g. 1e-12.")
         cut = real("cut", cut, 0, 1, "[)", hint="Pass the probability that the entries leave out.")
         on = array("P", P, ("rows", "answers"), 0, 1, "[]")
@@ -81,7 +81,7 @@ class OutcomeRows:
 
     @classmethod
     def of_points(cls, points: Iterable[Point]) -> OutcomeRows:
-        """Those of a release of two answers, from points of its region."""
+        """The rows of a release of two answers, from points of its region."""
         found = [(p.x, p.not_x, p.y, p.not_y) for p in points]
         both = np.array(found, dtype=np.float64).reshape(len(found), 2, 2)
         return cls(both[:, 0], both[:, 1], _U)
@@ -111,7 +111,7 @@ class OutcomeRows:
 
     @property
     def least_loss(self) -> float:
-        """Lower bound on the largest loss of all rows, nats: what the chance of some answer proves."""
+        """Lower bound on the pure-DP epsilon of all rows, nats, from the probabilities of single answers."""
         P, Q = np.concatenate([self.P, self.Q]), np.concatenate([self.Q, self.P])
         on, off = P * (1 - self.rho) - self.cut, np.maximum(Q * (1 + self.rho) + self.cut, 1e-300)
         sure = on > 1e-290
@@ -121,7 +121,7 @@ class OutcomeRows:
     def largest_loss(self) -> float:
         """Upper bound on the finite losses of all rows, nats.
 
-        Logarithms in float64 only choose among the entries: their difference can be off by more than it is.
+        Logarithms in float64 only select entries, because their difference can have a larger error than its value.
         """
         both = (self.P > 0) & (self.Q > 0)
         P, Q = self.P[both], self.Q[both]
@@ -138,12 +138,12 @@ class OutcomeRows:
 
     @cached_property
     def alike(self) -> bool:
-        """Whether both sides of every row are the same but for their relative error: then no grid is fine enough."""
+        """Whether both sides of every row are equal up to their relative error; if so, no grid is fine enough."""
         return not len(self) or (not self.cut and bool(np.array_equal(self.P, self.Q)))
 
     @cached_property
     def moments(self) -> tuple[float, float]:
-        """About the largest mean and the largest variance of the losses of a row; infinite ones left out."""
+        """Approximate largest mean and largest variance of the finite losses of a row."""
         if not len(self):
             return 0.0, 0.0
         mean = spread = 0.0
@@ -164,5 +164,5 @@ def _exact_loss(p: float, q: float) -> float:
 
 
 def some(rows: OutcomeRows, which: NDArray[Any]) -> OutcomeRows:
-    """Those of these indices."""
+    """The rows of these indices."""
     return OutcomeRows(rows.P[which], rows.Q[which], rows.rho, rows.cut)

@@ -1,9 +1,9 @@
-"""How a ledger adds up: four rules, each with its own proof.
+"""The four composition rules of a ledger, each with its own proof.
 
 exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition")
-composed    anything, by the product of the pairs that dominate it (docs/composition.md, Theorem 1)
-renyi       anything, by its Renyi divergence of one order (Theorem 2)
-basic       anything of which (epsilon, delta) is known, by their sums
+composed    any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
+renyi       any mechanisms, by their Renyi divergences of one order (Theorem 2)
+basic       mechanisms with a known (epsilon, delta), by their sums
 """
 
 from __future__ import annotations
@@ -28,34 +28,38 @@ from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
 from darrm.problem.decision import AnyProblem
 
-_TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
+_TOLERANCE = 1e-2  # relative accuracy of the bounds for one design
 CONDITIONS = {
-    "exact": "what was released does not decide how many labels there are; if it does, the budget counts",
-    "composed": "all charges are settled without a look at what was released, and are within the budget as a whole",
-    "renyi": "one use answers once; what was released may decide the next charge, and then the budget counts",
-    "basic": "one use answers once; what was released may decide the next charge, and then the budget counts",
+    "exact": "the number of labels does not depend on what was released; if it does, the budget holds in place of the "
+    "total",
+    "composed": "all charges are fixed in advance, independently of what was released, and are within the budget as a "
+    "whole",
+    "renyi": "one use answers once; the next charge may depend on what was released, and then the budget holds in "
+    "place of the total",
+    "basic": "one use answers once; the next charge may depend on what was released, and then the budget holds in "
+    "place of the total",
 }
-LABELS_ALONE = "nothing but labels of these voters was charged, whatever decided which"
-_SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
-_ABOVE = "The ledger says that it paid for more than its budget. Count it as spent."
+LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
+_SAME_PROOF = 1.02  # relative distance of bounds on different grids
+_ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
 
 
 def condition(state: State) -> str:
-    """Under what the total holds."""
+    """The condition under which the total holds."""
     return ", and ".join([*released_once.conditions(state), _of_rule(state)])
 
 
 def _of_rule(state: State) -> str:
-    # Labels of fixed voters that are paid for are computed from what is private with all its answers together.
+    # Labels of fixed voters whose own cost is charged are post-processing of private voters.
     paid = state.rule == "composed" and state.voters == "fixed" and state.released > 0
     alone = paid and not any(other.charged for other in state.others.values())
     return LABELS_ALONE if alone else CONDITIONS[state.rule]
 
 
 def take(state: State, account: Account, n: int) -> None:
-    """Count ``n`` uses of an account of ``state``, or none of them by an error."""
+    """Add ``n`` uses to an account of ``state``, or raise and add none."""
     before = account.charged
     if before + n > MOST_COUNTED:
         raise BudgetError(f"A ledger counts to 2^64 of {account.said}, and {before} are charged. {_NOTHING_CHARGED}")
@@ -91,7 +95,7 @@ def _take_composed(state: State, account: Account, n: int) -> None:
             _refuse(state, account, n)
     for other in state.designs.values():
         if other is not account:
-            other.allowed = None  # it was proved beside fewer
+            other.allowed = None  # it was certified with fewer
 
 
 def _take_sums(state: State, account: Account, n: int) -> None:
@@ -119,7 +123,7 @@ _TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi,
 
 
 def remaining(state: State, account: Labels) -> int | None:
-    """How many more labels of a design the budget pays for as it stands; None if there is no end to them."""
+    """The number of further labels of a design within the remaining budget; None if unlimited."""
     if state.voters == "fixed" and state.rule == "composed":
         with_it = replace(account, charged=account.charged + 1)
         after = replace(state, designs={**state.designs, with_it.name: with_it})
@@ -141,7 +145,7 @@ def remaining(state: State, account: Labels) -> int | None:
 
 
 def spent(state: State) -> tuple[float, float]:
-    """(epsilon, delta) of all that was charged, from above; at most the budget."""
+    """(epsilon, delta) of all charges, rounded up; at most the budget."""
     if not any(account.charged for account in state.accounts.values()):
         return 0.0, 0.0
     if state.rule == "basic":
@@ -166,7 +170,7 @@ def _exact(state: State) -> float:
         return min(cost, released_once.votes_themselves(state, account, account.charged))
     if state.voters == "fixed":
         cost = min(cost, fixed_voters(label.problem, state.total_delta))
-    # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
+    # The charges are within the budget, although `compose` may use another grid than the charge, or none.
     with suppress(InputError):
         total = of_label(label, account.charged, state.total_delta, state.voters, _TOLERANCE)
         cost, least_cost = min(cost, total.upper), total.lower
@@ -199,7 +203,7 @@ def _guarantee(account: Account) -> tuple[Fraction, Fraction]:
 
 
 def divergences(state: State, order: float) -> filters.Spent:
-    """The sums of the Renyi divergences and of the failures of all charges, from above."""
+    """The sums of the Renyi divergences and of the probabilities of failure of all charges, rounded up."""
     divergence = failure = 0.0
     for account in state.accounts.values():
         if account.charged:
@@ -211,13 +215,13 @@ def divergences(state: State, order: float) -> filters.Spent:
 
 
 def _filter(state: State) -> filters.Filter:
-    """What the rule "renyi" allows, at the order that was fixed with the budget."""
+    """The limits of the rule "renyi", at the order that was fixed with the budget."""
     order, failure = state.order or math.inf, state.failure or 0.0
     return filters.filter_at(order, failure, state.total_epsilon, state.total_delta)
 
 
 def _spent_by_divergence(state: State) -> float:
-    """The epsilon of what the divergences allow: the filter's own, moved down by what is left of its divergence."""
+    """The epsilon of the spent divergence: that of the filter minus the remaining divergence."""
     allowed = _filter(state)
     used, failed = divergences(state, allowed.order)
     if used > allowed.divergence or failed > allowed.failure:
@@ -226,7 +230,7 @@ def _spent_by_divergence(state: State) -> float:
 
 
 def curve_beside(state: State, account: Account | None = None) -> Curve:
-    """The curve of all that was charged, without one account."""
+    """The curve of all charges except one account."""
     delta = state.total_delta
     parts: list[tuple[Curve, int]] = []
     for other in state.accounts.values():
@@ -249,7 +253,7 @@ def _composed(state: State) -> float:
 
 
 def _by_sums(state: State) -> float:
-    """The total epsilon by basic composition; fixed voters are paid for once, by what they cost themselves."""
+    """The total epsilon by basic composition; fixed voters count once, with their own cost."""
     paid_once = state.voters == "fixed" and state.released > 0
     added = replace(state, designs={}) if paid_once else state
     if any(account.charged and account.guarantee is None for account in added.accounts.values()):
@@ -268,7 +272,7 @@ def _by_sums(state: State) -> float:
 
 
 def _by_losses(state: State) -> float:
-    """The sum of the largest losses, where nothing fails: at delta 0 curves know only losses without rounding."""
+    """The sum of the pure-DP epsilons at delta = 0, where the curves of rounded losses are not sharp."""
     if state.voters == "fixed" and state.released:
         return math.inf
     total = 0.0
@@ -296,7 +300,7 @@ def _holds(state: State) -> bool:
 
 
 def _allowed_beside(state: State, account: Labels) -> int:
-    """How many labels of a design the budget pays for beside all else that was charged."""
+    """The number of labels of a design that the budget covers together with all other charges."""
     by_sums = 0
     others = replace(state, designs={k: v for k, v in state.designs.items() if v is not account})
     if _by_sums(others) < math.inf:
@@ -308,20 +312,20 @@ def _allowed_beside(state: State, account: Labels) -> int:
 
 
 def _allowed_by_sums(state: State, account: Labels) -> int:
-    """How many more labels of a design basic composition allows."""
+    """The number of further labels of a design that basic composition allows."""
     most = (Fraction(state.total_epsilon), Fraction(state.total_delta))
     left = [(m - s) // e for m, s, e in zip(most, sums(state), account.guarantee, strict=True) if e]
     return int(max(0, min(left)))
 
 
 def _same_voters(state: State) -> bool:
-    """Whether all labels of fixed voters may be of one set of them, which is paid for once."""
+    """Whether all labels of fixed voters may come from one set of voters, which is charged once."""
     charged = [labels.problem for labels in state.designs.values() if labels.charged]
     return state.voters != "fixed" or len({voters_of(problem) for problem in charged}) <= 1
 
 
 def other_voters(state: State, problem: AnyProblem) -> tuple[str, ...] | None:
-    """The voters that a ledger for fixed voters pays for, if they have other names than those of a problem.
+    """The voters that a ledger for fixed voters charged, if their names differ from those of a problem.
 
     Names are compared where both have them, group by group in any order.
     """
@@ -334,43 +338,43 @@ def other_voters(state: State, problem: AnyProblem) -> tuple[str, ...] | None:
 
 
 def check_names(state: State, problem: AnyProblem) -> None:
-    """`InputError` if these are other fixed voters by their names: those would be paid for once with the others."""
+    """`InputError` if the names are those of other fixed voters, who would not be charged."""
     known = other_voters(state, problem)
     if known is not None:
         raise InputError(
-            f"This ledger pays for the fixed voters {shown(known)}, once. Got a design for {shown(problem.voters)}. "
-            "Other voters need a ledger of their own, whose budget comes on top. If they are the same, call them so in "
-            "every design, group by group."
+            f"This ledger charges the fixed voters {shown(known)}, once. Got a design for {shown(problem.voters)}. "
+            "Other voters need a ledger of their own, whose budget is added. If they are the same, use the same names "
+            "in every design, group by group."
         )
 
 
 def with_names(account: Labels, problem: AnyProblem) -> Labels:
-    """The account of a design of this problem; it takes over the names of the voters, if it had none."""
+    """The account with the names of the voters of this problem, if it had none."""
     if not _names_of(account.problem):
         account.problem = problem
     return account
 
 
 def _names_of(problem: AnyProblem) -> tuple[frozenset[str], ...]:
-    """The names of the voters of each group, nothing if they have none."""
+    """The names of the voters of each group, empty if they have none."""
     return tuple(frozenset(group.names) for group in problem.groups if group.names)
 
 
 def voters_of(problem: AnyProblem) -> tuple[object, ...]:
-    """All that a problem says of its voters."""
+    """The properties of a problem's voters, for comparison."""
     return (*problem.groups, problem.max_affected)
 
 
 def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:
     said = "" if left is None else f" {max(left, 0)} are left."
     raise BudgetError(
-        f"{_more(state, account, n)} would overspend: with all that was charged, no total within "
-        f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is proved.{said} {_NOTHING_CHARGED}"
+        f"{_more(state, account, n)} would overspend: with all charges so far, no total within "
+        f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is certified.{said} {_NOTHING_CHARGED}"
     )
 
 
 def _left(state: State, account: Account, n: int) -> str:
-    """How many labels are left, in print, when ``n`` more were counted already."""
+    """The number of labels left, for print, after ``n`` more were counted already."""
     if not isinstance(account, Labels):
         return ""
     before = replace(account, charged=account.charged - n)
@@ -381,7 +385,7 @@ def _more(state: State, account: Account, n: int) -> str:
     if isinstance(account, Labels):
         return f"{n} more label{'s' * (n != 1)}"
     said = f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
-    return said if account.guarantee else f"{said} under {state.adjacency}"  # as dp-accounting counts it there
+    return said if account.guarantee else f"{said} under {state.adjacency}"  # as dp-accounting composes it there
 
 
 def check_left(n: int, released: int, allowed: int) -> None:

@@ -1,4 +1,4 @@
-"""What a total budget pays for: how many labels of a design, and the largest parameter of a family of releases."""
+"""Searches within a privacy budget: the number of labels of a design, and the largest parameter of a family."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import check_time
 
 Release = TypeVar("Release", bound=AnyRelease)
-_LEAST_SPENT = 0.9985  # of the budget; what is nearer to it saves less than a thousandth of the wrong labels
+_LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate by less than a thousandth
 _AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
-_FLAT = 0.3  # if the cost grows more slowly than this power of the parameter, take long steps
+_FLAT = 0.3  # power of the parameter; if the cost grows more slowly, steps are long
 
 
 @dataclass
 class Budget:
-    """What all labels together may cost, and how long one may look for what it buys.
+    """The privacy budget for all labels together, and the time limit of the search.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Budget:
     epsilon, delta : float
     voters : {"fresh", "fixed"}
     until : float
-        `time.monotonic` at which to stop looking: who looks does so under `darrm.numerics.deadline.ends_at` it.
+        The `time.monotonic` at which the search ends; searches run under `darrm.numerics.deadline.ends_at` of it.
     """
 
     queries: int
@@ -47,7 +47,7 @@ class Budget:
     until: float = math.inf
 
     def cost(self, release: AnyRelease) -> float:
-        """A proved total epsilon of all labels, infinite if there is none."""
+        """A certified total epsilon of all labels, infinite if there is none."""
         label = one_label(release)
         try:
             if self.voters == "fixed":
@@ -63,7 +63,7 @@ class Budget:
 def checked_budget(
     queries: object, total_epsilon: object, total_delta: object, voters: object, until: float = math.inf
 ) -> Budget:
-    """The budget of a plan; `InputError` for what is none."""
+    """The budget of a plan; `InputError` for invalid values."""
     kind, many = check_voters(voters), check_count("queries", queries)
     delta, epsilon = check_total_delta(total_delta, "total_delta"), check_total_epsilon(total_epsilon)
     if epsilon == 0:
@@ -72,7 +72,7 @@ def checked_budget(
 
 
 class Spent(NamedTuple, Generic[Release]):
-    """A release and what all its labels cost."""
+    """A release and the total cost of its labels."""
 
     release: Release
     epsilon: float
@@ -90,23 +90,23 @@ def spend(
     tries: int = _TRIES,
     close: float = _CLOSE,
 ) -> Spent[Release] | None:
-    """The release of the largest parameter that the budget pays for, to .15 percent of the budget.
+    """The release with the largest parameter within the budget, to 0.15 percent of the budget.
 
     Parameters
     ----------
     make : callable
-        From a parameter > 0 to a release; the larger, the less private and the better. `InputError`: too large.
+        Maps a parameter > 0 to a release; a larger one is less private and better. `InputError` means too large.
     guess : float
-        Where to begin.
+        The first parameter to try.
     least, most : float
         Ends of the parameter.
     hopeless : callable
-        Whether a release that costs too much is no better than what is there already: then nothing of this family is.
+        Whether a release above the budget is no better than the best known one; if so, no release of this family is.
     found : callable
-        Told of every release within the budget as it is found.
+        Called with every release within the budget.
     tries : int
     close : float
-        How near, relatively, parameters are tried to one another where the cost jumps.
+        Least relative distance of tried parameters where the cost jumps.
 
     Returns
     -------
@@ -129,14 +129,14 @@ def spend(
             if cost > budget.epsilon and hopeless(release):
                 return best
         if cost <= budget.epsilon:
-            # Fixed voters pay for most of it themselves, and for all of it if their price is within the budget.
+            # Fixed voters cover most of it by their own privacy, and all of it if the budget covers their own cost.
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
             low, best = (x, cost), Spent(release, cost)
             found(best)
             if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
                 break
         else:
-            # The cost hardly falls until the coins hide the voters: take long steps.
+            # The cost hardly falls until the output noise hides the voters: take long steps.
             flat = high is not None and cost > 0.9 * high[1]
             high = x, cost
             if x <= least:
@@ -148,7 +148,7 @@ def spend(
 
 
 def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim: float, flat: bool) -> float:
-    """Where the cost is near ``aim``, taken for a power of the parameter between what was tried."""
+    """A parameter whose cost is near ``aim``, if the cost is a power of the parameter between the tried ones."""
     if low is not None and high is not None:
         share = 0.5
         if low[1] > 0 and math.isfinite(high[1]):
@@ -162,14 +162,14 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim
 
 
 def pays(design: Design, budget: Budget) -> bool:
-    """Whether a ledger, whose grid is another, pays for all labels of the budget too."""
+    """Whether a ledger, which composes on another grid, also allows all labels of the budget."""
     within = fixed_within if budget.voters == "fixed" else labels_within
     return within(design, budget.epsilon, budget.delta, budget.queries) >= budget.queries
 
 
 @usual_arithmetic
 def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
-    """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
+    """The certified number of labels of one design that are (total_epsilon, total_delta)-DP together.
 
     Parameters
     ----------
@@ -182,7 +182,8 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     Returns
     -------
     int
-        0 if not one; at most 1,000,000, which is also the answer if the budget pays for fixed voters themselves.
+        0 if the budget covers no label; at most 1,000,000, which is also returned if the budget covers fixed voters'
+        own cost.
 
     Notes
     -----
@@ -190,7 +191,7 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
 
     Examples
     --------
-    What a total of (2, 1e-5) pays for; by simple composition it would be 20 labels:
+    The labels within a total of (2, 1e-5); by simple composition there would be 20:
 
     >>> import darrm
     >>> design = darrm.solve(K=11, m=1, epsilon=0.1)

@@ -1,4 +1,4 @@
-"""Streams of votes that a ledger pays for block by block, and that may be started again."""
+"""Streams of votes that are charged to a ledger block by block, and that may be restarted."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from darrm.design.design import Design
 from darrm.errors import InputError, ResumedStreamWarning
 from darrm.votes.rows import Texts
 
-_OTHER_ROWS = 'If they are other rows, name the stream: stream="tuesday". '
+_OTHER_ROWS = 'If these are other rows, name the stream: stream="tuesday". '
 
 
 class Stream:
-    """Pays for the labels of one stream, from the first row on that has none.
+    """Charges the labels of one stream, from its first row without a label on.
 
-    Of rows without ids the ledger keeps how many were charged, by the name of the stream. It does so for all designs
-    together: a label by another design is a second label of the same votes.
+    For rows without ids the ledger keeps the number of charged rows, by the name of the stream. The number is for all
+    designs together, because a label by another design is a second label of the same votes.
     """
 
     def __init__(self, ledger: Ledger, design: Design, name: str, again: bool) -> None:
@@ -32,15 +32,15 @@ class Stream:
         self._account = labels_of(design, ledger.status()["adjacency"])
         self._at = 0  # rows without ids so far
         self._warned = False
-        self._goes_on = False  # whether a row was charged: what comes later cannot be left out
+        self._goes_on = False  # whether a row was charged; later rows cannot be skipped
 
     def charge(self, n: int, ids: Texts | None) -> int:
-        """Charge for n further rows; how many of them, the first ones, were charged before and must be left out.
+        """Charge n further rows; returns how many of the first ones were charged before and must be skipped.
 
         Raises
         ------
         BudgetError
-            If the ledger does not pay for the others; none is charged then.
+            If the budget does not cover the others; none is charged then.
         InputError
             If rows that were charged before come later than at the beginning.
         """
@@ -65,8 +65,8 @@ class Stream:
             which = f"{charged} rows of this stream" if ids is None else f"rows, from id {shown(next(iter(ids)))} on,"
             remedy = _OTHER_ROWS if ids is None else ""
             warnings.warn(
-                f"The first {which} are charged for already, and left out: no row gets a second label. {remedy}"
-                "To release them again, which costs: again=True.",
+                f"The first {which} were charged before, and are skipped: no row gets a second label. {remedy}"
+                "To release them again, at a further charge: again=True.",
                 ResumedStreamWarning,
                 stacklevel=3,
             )
@@ -76,14 +76,14 @@ class Stream:
         return rows.skipped
 
     def _passed(self, charged: int, n: int) -> Entered:
-        """What becomes of n rows without ids, by how many of the stream are charged for."""
+        """The treatment of n rows without ids, by the number of charged rows of the stream."""
         before = min(max(charged - self._at, 0), n)
         if self._again:
             return Entered(0, before)
         if charged != self._at and (self._goes_on or charged < self._at):
             raise InputError(
                 f"{self._ledger.path} has charged for {charged} rows of the stream {self._name!r}, and this is row "
-                f"{self._at}. Nothing of this block was released or charged. Let one process at a time go through a "
-                "stream, or name each stream."
+                f"{self._at}. Nothing of this block was released or charged. Let one process at a time read a stream, "
+                "or name each stream."
             )
         return Entered(before, 0)

@@ -1,4 +1,4 @@
-"""What k mechanisms cost together that are each (epsilon, delta)-DP: three published theorems."""
+"""Composition of k mechanisms that are each (epsilon, delta)-DP, by three published theorems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from darrm._validation import MAX_EPSILON, check_count, check_total_delta, real
 from darrm.errors import InputError
 from darrm.numerics.exact import context, decimals, rounded_up
 
-MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
+MOST_LABELS = 10**6  # largest k in searches for a number of labels
 _ZERO = -760.0  # the exponential of it and of all below is exactly 0, by more than their rounding
 
 
@@ -44,8 +44,8 @@ def simple(epsilon: float, delta: float, k: int) -> Privacy:
 
     Notes
     -----
-    Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). Each mechanism must be
-    private by its own new coins, whatever was released or kept before: for fixed voters compose the voters, not the
+    Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). Each mechanism must be private by
+    its own fresh randomness, given everything released or kept before: for fixed voters compose the voters, not the
     releases.
 
     Examples
@@ -85,7 +85,7 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
     Notes
     -----
     Theorem 2.3 of Jiang, Zhang, Joshi (TMLR 2024), which is Theorem 3.4 of Kairouz, Oh, Viswanath (2015). O(1).
-    Each mechanism must be private by its own new coins, whatever was released or kept before.
+    Each mechanism must be private by its own fresh randomness, given everything released or kept before.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
 
 
 def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy:
-    """The least epsilon that k mechanisms, each (epsilon, delta)-DP and nothing better, have at a total delta.
+    """Optimal composition: the least epsilon at a total delta for any k mechanisms, each (epsilon, delta)-DP.
 
         delta_total = 1 - (1 - delta)^k (1 - V),   V = sum over i of Pr[i] max(0, 1 - e^(eps' - (2 i - k) eps)),
         i ~ Binomial(k, e^eps / (1 + e^eps))
@@ -137,8 +137,8 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     Notes
     -----
     Theorem 3.3 of Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015, for every
-    total epsilon and not for those of its grid alone. In logarithms; O(k ln k). Each mechanism must be private
-    by its own new coins, whatever was released or kept before.
+    total epsilon and not only for those of its grid. Computed in logarithms; O(k ln k). Each mechanism must be private
+    by its own fresh randomness, given everything released or kept before.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
 
 
 def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) -> float:
-    """The least delta that k mechanisms, each (epsilon, delta)-DP and nothing better, have at a total epsilon.
+    """Optimal composition: the least delta at a total epsilon for any k mechanisms, each (epsilon, delta)-DP.
 
         1 - (1 - delta)^k (1 - V),   V = sum over i of Pr[i] max(0, 1 - e^(total_epsilon - (2 i - k) epsilon)),
         i ~ Binomial(k, e^eps / (1 + e^eps))
@@ -207,8 +207,8 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     Returns
     -------
     float
-        In [0, 1], from above: larger by a relative 1e-15 (k ln k + k epsilon + 10), by what 1e-15 of the epsilons
-        makes, and by 1e-290. 0 only if it is 0.
+        In [0, 1], rounded up: larger by a relative 1e-15 (k ln k + k epsilon + 10), by the effect of a relative 1e-15
+        of the epsilons, and by 1e-290. 0 only if it is 0.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
 
     Notes
     -----
-    The other reading of `optimal`. O(k).
+    The inverse of `optimal`. O(k).
     """
     epsilon, delta, k = _check(epsilon, delta, k)
     total_epsilon = real("total_epsilon", total_epsilon, 0, hint="Pass nats, e.g. 1.0.")
@@ -224,16 +224,16 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
         return min(1.0, at_least_once(delta, k) * (1 + 1e-14))
     i = _possible(k, epsilon)
     losses = (2 * i - k) * epsilon
-    beyond = losses - total_epsilon + 2.0**-50 * (losses + total_epsilon)  # more than rounding; above 0 for i = k
+    beyond = losses - total_epsilon + 2.0**-50 * (losses + total_epsilon)  # above rounding; positive for i = k
     i, beyond = i[beyond > 0], beyond[beyond > 0]
     pmf = _pmf(k, i, epsilon)
     margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
-    V = min(1.0, float(pmf @ -np.expm1(-beyond)) * (1 + margin) + 1e-290)  # it is above 0, though pmf may underflow
+    V = min(1.0, float(pmf @ -np.expm1(-beyond)) * (1 + margin) + 1e-290)  # positive, although pmf may underflow
     return min(1.0, at_least_once(delta, k, V) * (1 + 1e-14))
 
 
 def _possible(k: int, epsilon: float) -> np.ndarray:
-    """The i from k / 2 on (losses from 0 on) whose probability `_pmf` is not exactly 0; the others change no sum.
+    """The i >= k / 2 (losses >= 0) whose probability `_pmf` is not exactly 0; the others change no sum.
 
     Binomial probabilities rise up to their mode and fall from there. O(ln k).
     """
@@ -274,7 +274,7 @@ def at_least_once(delta: float, k: int, other: float = 0.0) -> float:
 
 
 def _check(epsilon: float, delta: float, k: int) -> tuple[float, float, int]:
-    hint = "Pass that of one mechanism."
+    hint = "Pass the delta of one mechanism."
     return (
         real("epsilon", epsilon, 0, MAX_EPSILON, hint=hint),
         real("delta", delta, 0, 1, hint=hint),

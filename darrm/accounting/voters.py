@@ -1,12 +1,13 @@
-"""What the votes cost by themselves, once they are known: the optimal composition of voters of any privacy.
+"""The cost of the votes themselves, as if published: the optimal composition of voters of any privacy.
 
-Voters of epsilons e_1, ..., e_t are at worst randomized response of those epsilons, whose losses are +e_i with chance
-e^e_i / (1 + e^e_i), else -e_i; one of them fails with a chance of F at most. All their votes have at a total epsilon
+Voters of epsilons e_1, ..., e_t are at worst randomized response of those epsilons, whose losses are +e_i with
+probability e^e_i / (1 + e^e_i), else -e_i; the delta event of one of them has a probability of F at most. All their
+votes have at a total epsilon
 
     delta = 1 - (1 - F) (1 - V),    V = E max(0, 1 - e^(epsilon - sum of the losses)).
 
-A more private voter is a post-processing of a less private one, so the largest epsilons that one change of the data can
-reach bound every other set of voters.
+A more private voter is a post-processing of a less private one, so the affected voters with the largest epsilons bound
+every other set of affected voters.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from darrm.problem.groups import ByGroups, VoterGroup
 from darrm.problem.limits import Affected, weakest
 from darrm.problem.model import VoterModel
 
-_MOST_STATES = 200_000  # of numbers of losses of each sign; beyond, all voters count as the least private
+_MOST_STATES = 200_000  # largest number of combinations of losses; above it all voters count as the least private
 _HALVINGS = 60
 _MOST_LISTED, _MOST_SETS = 1000, 8
 
 
 class AffectedVoters(NamedTuple):
-    """The voters that one change of the data reaches at worst.
+    """The affected voters in the worst case.
 
     Attributes
     ----------
     kinds : tuple of (epsilon, number)
-        The least private ones; each epsilon once.
+        The least private voters; each epsilon once.
     Delta : float
         The largest delta of one of them.
     failure : float
-        The chance that any of them fails, at most.
+        Upper bound on the probability that the delta event of any of them occurs.
     """
 
     kinds: tuple[tuple[float, int], ...]
@@ -55,24 +56,24 @@ class AffectedVoters(NamedTuple):
 
     @property
     def voters(self) -> int:
-        """How many they are."""
+        """The number of affected voters."""
         return sum(number for _, number in self.kinds)
 
 
 def reached(problem: ByGroups) -> AffectedVoters:
-    """The voters that one change of the data reaches at worst, by their problem or model."""
+    """The affected voters in the worst case, for a problem or model."""
     voters = among(problem.affected)
     return voters if len(problem.groups) == 1 else voters._replace(failure=problem.least_delta)
 
 
 class Together(NamedTuple):
-    """Voters that one change of the data reaches together.
+    """Voters that are affected together.
 
     Attributes
     ----------
     voters : AffectedVoters
     numbers : tuple of int, or None
-        How many of each group; None if they stand for all that the problem allows.
+        The number of each group; None if they bound all sets that the problem allows.
     """
 
     voters: AffectedVoters
@@ -80,9 +81,9 @@ class Together(NamedTuple):
 
 
 def sets_reached(problem: ByGroups) -> list[Together]:
-    """The largest sets of voters that one change of the data can reach.
+    """The largest sets of voters that can be affected together.
 
-    Sets of as many voters of each group are one. If they are more than 8, one bound stands for all: `reached`.
+    Sets with equal numbers of each group count as one. If there are more than 8 sets, `reached` bounds all of them.
     """
     everyone = [Together(reached(problem), None)]
     groups = problem.groups
@@ -101,7 +102,7 @@ def sets_reached(problem: ByGroups) -> list[Together]:
 
 
 def among(affected: tuple[Affected, ...], answers: int = 1) -> AffectedVoters:
-    """The same by kinds of voters, of whom each gives so many private ``answers``."""
+    """The affected voters in the worst case, by kinds of voters with that many private ``answers`` each."""
     together = weakest(affected)
     kinds: dict[float, int] = {}
     for kind in affected:
@@ -114,7 +115,7 @@ def among(affected: tuple[Affected, ...], answers: int = 1) -> AffectedVoters:
 
 
 def delta_of(who: AffectedVoters, epsilon: float) -> float:
-    """The least delta of all their votes at a total epsilon, from above; 0 only if it is 0."""
+    """The least delta of all their votes at a total epsilon, rounded up; 0 only if it is 0."""
     if any(math.isinf(each) for each, _ in who.kinds):
         return 1.0
     if len(who.kinds) == 1 and who.failure == at_least_once(who.Delta, who.voters):
@@ -139,7 +140,7 @@ def delta_of(who: AffectedVoters, epsilon: float) -> float:
 
 
 def epsilon_of(who: AffectedVoters, delta: float) -> float:
-    """The least epsilon of all their votes at a total delta, from above; infinite if there is none."""
+    """The least epsilon of all their votes at a total delta, rounded up; infinite if there is none."""
     if any(math.isinf(each) for each, _ in who.kinds) or who.voters > MAX_COUNT:
         return math.inf
     if len(who.kinds) == 1 and who.failure == at_least_once(who.Delta, who.voters):

@@ -1,4 +1,4 @@
-"""How others release: the mechanisms that an optimum is held against, each a file and an entry of the registry."""
+"""Baselines: published mechanisms to compare an optimum with, each a module and an entry of the registry."""
 
 from darrm._lazy import face
 

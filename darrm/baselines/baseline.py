@@ -1,4 +1,4 @@
-"""What a baseline says of itself: noise of one parameter, which is looked for, or tables that need the guarantee."""
+"""The interface of a baseline: a family of noise with one parameter, or tables solved for a guarantee."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from darrm.problem.groups import ByGroups
 from darrm.problem.limits import guarantee
 
 _TRIES = 100
-_CLOSE, _ROUGHLY = 1e-9, 1e-4  # of logs: how near two parameters are tried
-_AIM = 1 - 5e-8  # of the guarantee's epsilon; what is nearer than that to the aim is enough
-_FAR = 60.0  # log of an epsilon over the limit that stands for infinity, and below it for 0
+_CLOSE, _ROUGHLY = 1e-9, 1e-4  # least distance of the logs of two tried parameters
+_AIM = 1 - 5e-8  # share of the guarantee's epsilon within which the search ends
+_FAR = 60.0  # log of an epsilon relative to the limit that replaces infinity, and its negative for 0
 _STEP = math.log(4.0)
-_NONE = math.log(1e-12)  # of a parameter: what keeps the guarantee below, is a coin
-_LEAST = 1e-9  # chance of one of two answers
-_ROUNDING = 1e-9  # what meets a guarantee exactly in theory misses it by rounding; no more is repaired
+_NONE = math.log(1e-12)  # least parameter; below it a label is a coin flip
+_LEAST = 1e-9  # probability of one of two answers
+_ROUNDING = 1e-9  # largest relative excess by rounding, of a table that meets a guarantee exactly in theory
 
 
 class Family(NamedTuple):
-    """Tables of one parameter; the larger it is, the less noise.
+    """Tables with one parameter; a larger one means less noise.
 
     Attributes
     ----------
     table : callable
-        The probabilities of answers by the parameter > 0: of two answers those of answer 1, else as of a `Design`.
+        Maps the parameter > 0 to probabilities of answers: for two answers those of answer 1, else as in a `Design`.
     guess, most : float
-        Where to begin to look, and the largest parameter: nearly no noise. At a 10,000th of it a label must hardly
-        depend on the votes.
+        The first parameter to try, and the largest one, with nearly no noise. At a 10,000th of it a label must be
+        almost independent of the votes.
     said : callable
         The parameter in words.
     steps : tuple of float
-        Where privacy does not fall with the parameter: parameters that rise. Who looks for the largest that is private
-        enough tries these first, the largest first.
+        Rising parameters between which privacy need not fall. A search for the largest parameter tries these first, in
+        descending order.
     """
 
     table: Callable[[float], Array]
@@ -62,7 +62,7 @@ def always(problem: ByGroups, objective: Objective) -> bool:
 
 
 def of_a_noise_function(problem: ByGroups, objective: Objective) -> bool:
-    """Whether the paper's noise functions are compared: its majority, under a prior."""
+    """Whether the paper's noise functions apply: a majority under a prior of the paper."""
     return isinstance(objective, Paper) and encodings.of(problem, ()) is encodings.GAMMA
 
 
@@ -76,7 +76,7 @@ class Baseline:
 
     Examples
     --------
-    The largest that a guarantee allows of permute-and-flip, in words:
+    Permute-and-flip with the largest epsilon within a guarantee, in words:
 
     >>> import darrm
     >>> from darrm.baselines.permute_and_flip import BASELINE
@@ -91,9 +91,9 @@ class Baseline:
         Takes a problem or a `VoterModel`, and an objective.
     source : str
     serves : callable
-        Whether it is one for such voters and such an objective.
+        Whether the mechanism applies to the voters and the objective.
     exact : callable, optional
-        Its table with the least noise of one release, where it need not be looked for.
+        Its table with the least noise for one release, where no search is needed.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class SolvedBaseline:
-    """Tables that are made for a guarantee, or without any.
+    """Tables that are solved for a guarantee, or have none.
 
     Examples
     --------
@@ -127,13 +127,13 @@ class SolvedBaseline:
     ----------
     name : str
     solved : callable
-        Takes a problem, an objective and the seconds that each solve may take. Returns tables by name, in the problem's
-        encoding, each with its setting in words.
+        Takes a problem, an objective and the time limit of each solve in seconds. Returns tables by name, in the
+        problem's encoding, each with its setting in words.
     source : str
     serves : callable
         As of a `Baseline`.
     private : bool
-        Whether they keep the guarantee; without noise they are there for scale.
+        Whether they keep the guarantee; tables without noise do not, and are listed for comparison.
     """
 
     name: str
@@ -143,16 +143,16 @@ class SolvedBaseline:
     private: bool = True
 
     def tables(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Mapping[str, tuple[str, Array]]:
-        """Those of `solved`."""
+        """The tables of `solved`."""
         return self.solved(problem, objective, time_limit)
 
 
 def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> Callable[[float], Array]:
-    """Tables that look at the counts of all groups together, from the chances of classes at sorted counts.
+    """Tables that look at the counts of all groups together, from the probabilities of classes at sorted counts.
 
-    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter. Of two answers none is less
-    likely than 1e-9. A table holds the chance of one of them, and so near to 1 float64 would have steps of a factor 2
-    in the chance of the other. To raise both of two chances to that brings them no further apart.
+    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter. With two answers each has a
+    probability of at least 1e-9, because a table holds that of one answer, and float64 near 1 has steps of a factor 2
+    in the probability of the other. Raising both does not increase the ratio of two probabilities.
     """
     counts = sorted_counts(problem.K, problem.n_classes)
     least = _LEAST if problem.binary else 0.0
@@ -160,10 +160,10 @@ def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> C
 
 
 def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None:
-    """The largest parameter that is certified, in words, and its table; None if none is.
+    """The table with the largest certified parameter, and the parameter in words; None if there is none.
 
-    The search ends within a relative 1e-7 of the guarantee's epsilon. It takes privacy to fall with the parameter, but
-    for `Family.steps`: beyond the largest step that is private enough it looks as far as the next one.
+    The search ends within a relative 1e-7 of the guarantee's epsilon. It assumes that privacy falls with the parameter,
+    except between `Family.steps`: above the largest step that is private enough it searches up to the next one.
 
     Examples
     --------
@@ -178,18 +178,18 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
     aim = max(problem.release_epsilon * _AIM, sys.float_info.min)  # m epsilon may be below all floats
 
     def held(parameter: float) -> tuple[float, Array | None, bool]:
-        """Its tight epsilon, its table if that keeps the guarantee, and whether it was repaired for rounding alone."""
+        """The tight epsilon, the table if it keeps the guarantee, and whether it was scaled for rounding."""
         made = encodings.of_answers(family.table(parameter), problem)
         table, certificate = certified(made, problem)
         return certificate.tight_epsilon, table if certificate.holds else None, table is not made
 
     def refuted(parameter: float) -> bool:
-        """Whether a case that is quickly found breaks the guarantee by more than rounding does."""
+        """Whether a quickly found case violates the guarantee by more than rounding."""
         held_to = guarantee(problem)
         found = search(encodings.of_answers(family.table(parameter), problem), held_to).glimpse(held_to.epsilon)
         return found.bound > held_to.delta * (1 + _ROUNDING) + _ROUNDING
 
-    # Ends of the log of the parameter, each with the log of its epsilon over the one that is aimed at.
+    # Ends of the log of the parameter, each with the log of its epsilon relative to the target.
     low, high, most = (-math.inf, -_FAR), (math.inf, _FAR), math.log(family.most)
     found: tuple[float, Array] | None = None
     at, side = min(math.log(family.guess), most), 0
@@ -207,11 +207,12 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
             found = min(math.exp(at), family.most), table
             if at >= most or (over >= math.log(_AIM) and not mended):
                 break
-            # An end that stays counts half, or a bent curve would keep it for long (the Illinois method).
+            # An end that stays counts half, else a bent curve would keep it for long (the Illinois method).
             low, high, side = (at, min(over, 0.0)), (high[0], high[1] / 2) if side < 0 else high, -1
         else:
             low, high, side = (low[0], low[1] / 2) if side > 0 else low, (at, max(over, 0.0)), 1
-        # Where five votes cost what six do, exactly the limit, the end of that is only looked for roughly.
+        # Where five and six votes both have exactly the epsilon of the limit, the end of that range is found only
+        # roughly.
         if high[0] - low[0] <= (_CLOSE if low[1] < 0 else _ROUGHLY) or at < _NONE:
             break
         at = min(_between(low, high), most)
@@ -224,7 +225,7 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
 
 
 def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Where the line between two ends is 0; a far step as long as one is open, the middle where one is infinite."""
+    """The zero of the line between two ends; a long step while one end is open, the middle where one is infinite."""
     if math.isinf(high[0]) or math.isinf(low[0]):
         return low[0] + _STEP if math.isinf(high[0]) else high[0] - _STEP
     share = low[1] / (low[1] - high[1]) if low[1] < 0 < high[1] < _FAR / 2 else 0.5
@@ -232,11 +233,11 @@ def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
 
 
 def certified(table: Array, problem: AnyProblem) -> tuple[Array, Certificate]:
-    """The table with its certificate; repaired first if rounding alone puts it over the guarantee.
+    """The table with its certificate; it is scaled down first if it misses the guarantee only by rounding.
 
     Examples
     --------
-    Subsampling of 5 votes meets 3 epsilon exactly, and misses it by rounding; of 7 it is left as it is:
+    Subsampling of 5 votes meets 3 epsilon exactly, and misses it by rounding; that of 7 votes is left unchanged:
 
     >>> import darrm
     >>> from darrm.baselines.baseline import certified

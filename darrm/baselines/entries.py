@@ -1,4 +1,4 @@
-"""Mechanisms beside each other: at one guarantee, or at one total of many labels."""
+"""Comparisons of mechanisms, at one guarantee or at one total for many labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from darrm.storage.frames import frame, write
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One mechanism of a comparison. What the comparison does not say is NaN or None.
+    """One mechanism of a comparison. Fields that the comparison does not compute are NaN or None.
 
     Attributes
     ----------
@@ -27,29 +27,31 @@ class Entry:
     setting : str
         Its parameter in words; empty if there is none.
     table : ndarray
-        As that of a `Design`: of a majority gamma, shape (K + 1,).
+        Release probabilities, as in a `Design`: for a majority gamma, shape (K + 1,).
     expected_cost : float
-        Under the objective of the comparison.
+        Expected cost under the objective of the comparison.
     wrong : float
-        The probability that a label is not the truth.
+        Label error rate: the probability that a label is not the truth.
     disagreement : float
-        The probability that a label is not a class of most votes among those it was made of. Under a prior as that of a
+        Disagreement rate: the probability that a label is not a class with most of its votes. Under a prior as in a
         `Design`.
     error : float
-        Of a noise function, as that of a `Design`, under the prior of the comparison.
+        Expected TV error of a noise function, as in a `Design`, under the prior of the comparison.
     certificate : Certificate or None
-        For one release: ``holds`` says whether the mechanism satisfies the guarantee of the problem.
+        For one release: ``holds`` is whether the mechanism is certified to satisfy the guarantee of the problem.
     total : float
-        All labels together are (total, total_delta)-DP: proved. Infinite if no epsilon is.
+        Cumulative privacy loss: all labels together are certified (total, total_delta)-DP. Infinite if no epsilon is
+        certified.
     within : bool
-        Whether that is within the budget of the comparison; for one release, whether the certificate holds.
+        Whether ``total`` is within the budget of the comparison; for one release, whether the certificate holds.
     aggregator : float
-        Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if they are not private.
+        The votes of all queries together, which the aggregator receives, are (aggregator, total_delta)-DP; infinite for
+        non-private votes.
     interval : Interval or None
         Mean of the absolute error of Definition 2.4 over sampled vote probabilities, and its 95 % interval: the same
         draws for every mechanism.
     design : Design or None
-        For the mechanisms that were solved for.
+        The design, for mechanisms that were solved for.
     """
 
     name: str
@@ -68,17 +70,17 @@ class Entry:
 
     @property
     def called(self) -> str:
-        """Its name, and in parentheses its setting."""
+        """The name, and in parentheses the setting."""
         return f"{self.name} ({self.setting})" if self.setting else self.name
 
     @property
     def tight_epsilon(self) -> float:
-        """Of its certificate."""
+        """The tight epsilon of the certificate."""
         return math.nan if self.certificate is None else self.certificate.tight_epsilon
 
     @property
     def gamma(self) -> Array:
-        """The table, of a majority."""
+        """The table of a majority."""
         return self.table
 
 
@@ -93,18 +95,18 @@ class Comparison:
     Attributes
     ----------
     entries : tuple of Entry
-        The optimum, or the planned one, first. Mechanisms that do not keep to the guarantee or the budget say so by
-        ``within``.
+        The optimum, or the planned design, comes first. Mechanisms outside the guarantee or the budget have ``within``
+        False.
     queries : int
-        How many labels.
+        Number of labels.
     total_epsilon, total_delta : float
-        Of all labels together; NaN for one release.
+        The budget for all labels together; NaN for one release.
     voters : {"fresh", "fixed", ""}
         Empty for one release.
 
     Examples
     --------
-    Ten labels of five voters: how often a label is wrong at one total budget.
+    Ten labels of five voters: the label error rate of each mechanism at one total budget.
 
     >>> import darrm
     >>> answer = darrm.plan(K=5, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=10, total_epsilon=2,
@@ -127,7 +129,7 @@ class Comparison:
 
     @property
     def held(self) -> str:
-        """What all entries are held to: "total" of all labels, or "one release"."""
+        """The kind of comparison: at a "total" of all labels, or for "one release"."""
         return "one release" if math.isnan(self.total_epsilon) else "total"
 
     def __repr__(self) -> str:
@@ -144,7 +146,7 @@ class Comparison:
     def __getitem__(self, which: slice) -> tuple[Entry, ...]: ...
 
     def __getitem__(self, which: str | int | slice) -> Entry | tuple[Entry, ...]:
-        """The entry of this name, with its setting or without, or at this place."""
+        """The entry of this name, with or without its setting, or at this index."""
         if not isinstance(which, str):
             return self.entries[which]
         for entry in self.entries:

@@ -1,4 +1,4 @@
-"""The majority after flips that make every vote private: all the noise in the votes, or what is left of it."""
+"""The majority of votes that are flipped at random until each is private enough: local noise only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from darrm.numerics.printed import at_most
 from darrm.objectives import Objective
 from darrm.problem.groups import ByGroups
 
-_MOST_FLIPS = 20_000_000  # chances of flips that are listed: one group of 4471 votes
+_MOST_FLIPS = 20_000_000  # probabilities of flips that are listed: one group of 4471 votes
 _SURE = 700.0  # nats: beyond, e^-epsilon is 0 in float64
 
 
 def _family(problem: ByGroups, objective: Objective) -> Family:
-    """The parameter is the epsilon of a vote after the flips: X(n) is how often the majority is 1 if n votes were."""
+    """The family by the epsilon of a flipped vote; X(n) is the probability of the majority 1, given n votes for 1."""
     majority = most_voted(problem)
 
     def table(epsilon: float) -> Array:

@@ -1,4 +1,4 @@
-"""Noise functions of the mechanisms that gamma_opt is compared with."""
+"""Noise functions of the baselines of the paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_SECONDS = 60.0
 
 
 def subsampling(K: int, m: int) -> Array:
-    """Noise function of the majority of m votes drawn without replacement (a fair coin on a tie).
+    """Noise function of the majority of m votes drawn without replacement (a fair coin flip on a tie).
 
         gamma(l) = |Pr[H > m/2] - Pr[H < m/2]|,    H ~ Hypergeometric(K votes, l ones, m drawn)
 
@@ -29,7 +29,7 @@ def subsampling(K: int, m: int) -> Array:
     ----------
     K : int, at least 1
     m : int in [1, K]
-        For a real allowance take its floor, which keeps it.
+        For a real allowance pass it rounded down, which keeps the guarantee.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def subsampling(K: int, m: int) -> Array:
     Notes
     -----
     Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers, O(K) of them. Sizes
-    of more than about a minute are refused.
+    that take more than about a minute are refused.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def double_subsampling(K: int, m: int) -> Array:
     """Noise function of the majority of 2 m - 1 subsampled votes; of all K if that is more than K.
 
     m epsilon-DP for identically distributed, purely epsilon-DP mechanisms (K odd): Theorem 4.1 of Jiang, Zhang,
-    Joshi (TMLR 2024). For any other voters `darrm.verify` tells.
+    Joshi (TMLR 2024). For any other voters use `darrm.verify`.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def _check_sizes(K: int, m: int) -> tuple[int, int]:
 
 
 def from_accuracy(pr_correct: ArrayLike) -> Array:
-    """Noise function of an algorithm that sees how many voted 1 and releases one bit, from how often it is right.
+    """Noise function of an algorithm from the number of ones to a bit, given its probability of the majority.
 
         gamma(l) = 2 Pr[release the majority of l ones and K - l zeros] - 1
 
-    The algorithm must treat all voters alike, and 0 and 1 alike. If it looks at who voted what, numbers averaged over
-    that are not its noise function: their certificate is for `mechanisms.DaRRM`, not for the algorithm.
+    The algorithm must treat all voters alike, and 0 and 1 alike. If it distinguishes voters, averages over voters are
+    not its noise function: their certificate is for `mechanisms.DaRRM`, not for the algorithm.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (K + 1,)
-        To be verified (`darrm.verify`) or made private (`darrm.repair`).
+        Verify it (`darrm.verify`) or scale it down to a guarantee (`darrm.repair`).
 
     Raises
     ------
@@ -137,7 +137,7 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
 
     Examples
     --------
-    An algorithm that gives the majority of three votes in six cases of ten, and in nine where all agree:
+    An algorithm that returns the majority of three votes with probability 0.6, and 0.9 where all agree:
 
     >>> import darrm
     >>> gamma = darrm.baselines.from_accuracy([0.9, 0.6, 0.6, 0.9])
@@ -146,7 +146,7 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     >>> round(darrm.verify(gamma, darrm.MajorityProblem(K=3, m=2, epsilon=1.0)).tight_epsilon, 3)
     0.734
     """
-    hint = "It is the chance of the true majority, not of the label 1."
+    hint = "It is the probability of the true majority, not of the label 1."
     chance = array("pr_correct", pr_correct, ("K + 1",), 0.5, 1, "[]", hint=hint)
     K = chance.size - 1
     if not K:
@@ -167,13 +167,13 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
 def constant(
     problem: MajorityProblem, tau: float | None = None, lam: float | None = None, *, delta_prime: float | None = None
 ) -> Array:
-    """Classical randomized response on the majority: one probability for every l.
+    """Classical randomized response on the majority: the same probability for every l.
 
         gamma = (a - 1 + 2 delta) / (a - 1 + 2 W),    W = lam + (1 - lam) max(0, b - a) / (b + 1),
         a = e^(m eps), b = e^(tau eps),
 
-    at most 1 and rounded down, where the plain majority is taken to be (tau epsilon, lam)-DP. It keeps the guarantee
-    for every majority that is: W is the largest q - a q' of pairs (q, q') that are (tau epsilon, lam)-close.
+    at most 1 and rounded down, if the plain majority is (tau epsilon, lam)-DP. It keeps the guarantee for every such
+    majority: W is the largest q - a q' of pairs (q, q') that are (tau epsilon, lam)-close.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def constant(
     lam : float in [0, 1), optional
         Default: 1 - (1 - Delta)^max_affected.
     delta_prime : float in (0, 1], optional
-        Take both from the general composition of ``max_affected`` mechanisms instead (`darrm.accounting.general`).
+        Compute both by the general composition of ``max_affected`` mechanisms instead (`darrm.accounting.general`).
 
     Returns
     -------
@@ -197,14 +197,14 @@ def constant(
 
     Notes
     -----
-    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024) with one change (docs/errata.md). Its pair (13) is the worst one for
-    tau >= m alone; for tau < m (lam, 0) is worse. General composition as in their Appendix D.1.1. `largest_constant` is
-    at least as large. Where nothing is to spare, as for K = 1, `darrm.verify` can ask for less by its own rounding;
-    `darrm.repair` gives that.
+    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024) with a correction (docs/errata.md). Its pair (13) is the worst one for
+    tau >= m only; for tau < m the pair (lam, 0) is worse. General composition as in their Appendix D.1.1.
+    `largest_constant` is at least as large. Where the guarantee is met exactly, as for K = 1, `darrm.verify` can refuse
+    it by its own rounding; apply `darrm.repair` then.
 
     Examples
     --------
-    The plain majority of eleven voters, taken to be as private as all of them together:
+    The plain majority of eleven voters, with the privacy of all votes together:
 
     >>> import darrm
     >>> problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
@@ -226,7 +226,7 @@ def constant(
 
 
 def _constant(problem: MajorityProblem, spent: tuple[float, float], lam: float | None, delta_prime: float) -> float:
-    """The one probability of `constant`; the plain majority spends the product. Without ``lam`` composition has it."""
+    """The probability of `constant`, if the plain majority has epsilon ``product``; ``lam`` by composition if None."""
     with decimals(Decimal(1)):
         total, plain = Decimal(problem.m) * Decimal(problem.epsilon), Decimal(spent[0]) * Decimal(spent[1])
     small = min(x for x in (Decimal(problem.Delta), Decimal(delta_prime), Decimal(lam or 0), total, plain) if x)
@@ -243,12 +243,12 @@ def _constant(problem: MajorityProblem, spent: tuple[float, float], lam: float |
             return 1.0
         shrink = (-total).exp()
         short = 2 * excess * shrink / (1 - shrink + 2 * (missed + further) * shrink)  # 1 - gamma
-        # Below 1 even if it differs by less than decimals tell.
+        # Below 1, even if decimals round it to 1.
         return min(math.nextafter(1.0, 0.0), -rounded_up(short * (1 + Decimal("1e-40")) - 1))
 
 
 def largest_constant(problem: MajorityProblem) -> Array:
-    """The largest constant gamma that satisfies the guarantee: exact, where `constant` goes by composition.
+    """The largest constant gamma that satisfies the guarantee: exact, unlike `constant`, which uses composition.
 
         gamma = (e^(m eps) - 1 + 2 delta) / max over allowed (p, p') of f,    f as in `darrm.verify` for gamma = 1
 
@@ -259,7 +259,7 @@ def largest_constant(problem: MajorityProblem) -> Array:
     Returns
     -------
     ndarray, shape (K + 1,)
-        Verified; 0 at a tie, which is a fair coin.
+        Verified; 0 at a tie, which releases a fair coin flip.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def largest_constant(problem: MajorityProblem) -> Array:
 
     Examples
     --------
-    What verifies is far above what composition allows:
+    The largest verified constant is far above that by composition:
 
     >>> import darrm
     >>> problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
@@ -283,7 +283,7 @@ def largest_constant(problem: MajorityProblem) -> Array:
 
 
 def plain_majority(K: int) -> Array:
-    """Noise function of the majority without noise: 1, but 0 at a tie, which is a fair coin.
+    """Noise function of the majority without noise: 1, but 0 at a tie, which releases a fair coin flip.
 
     Examples
     --------

@@ -15,7 +15,7 @@ Found = dict[str, tuple[str, Array]]
 
 
 def _subsampled(problem: Any, objective: Objective, time_limit: float) -> Found:
-    """Subsampling of floor(m) votes, and double subsampling of 2 floor(m) - 1."""
+    """Subsampling of ``floor(m)`` votes, and double subsampling of ``2 floor(m) - 1``."""
     K, m = problem.K, math.floor(allowance(problem))
     if not m:
         return {}

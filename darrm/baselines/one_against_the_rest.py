@@ -1,4 +1,4 @@
-"""Several decisions of two answers, "this class" or "another", and a class of which it is the first."""
+"""One decision for each class between "this class" and "another", and a random class among those chosen."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _TRIES = 12  # of the epsilon of one class against the rest
 
 
 def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str, tuple[str, Array]]:
-    """For each class the best decision of two answers, "this class" or "another", of one epsilon; then a class of which
-    it is the first, at random if there are several, or none.
+    """The release by one decision for each class between "this class" and "another", all with the same epsilon.
 
-    The epsilon is as large as the certificate of all of them together allows.
+    It answers a random class among those whose decision is "this class", or none if there is no such class.
+
+    The epsilon is the largest for which all of them together are certified.
     """
     C, conf, prior = problem.n_classes, np.array(objective.confusion, dtype=np.float64), np.array(objective.prior)
     alike = objective.symmetric(problem)

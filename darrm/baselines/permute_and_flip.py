@@ -1,6 +1,6 @@
 """Permute-and-flip: of two classes, the one behind by a lead wins with e^(-epsilon lead / 2) / 2.
 
-Its chances and its noise are those of `darrm.mechanisms.permute_and_flip`.
+Its probabilities and its noise are those of `darrm.mechanisms.permute_and_flip`.
 """
 
 from darrm.baselines.baseline import Baseline, Family, by_counts

@@ -1,4 +1,4 @@
-"""The class of most votes among a random number of random votes."""
+"""The class with most votes in a random sample of the votes, also of random size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _family(problem: ByGroups, objective: Objective) -> Family:
     def said(votes: float) -> str:
         fewer, more = _beside(votes, K, C)
         if C == 2 and votes <= 1:
-            return f"one vote with probability {at_most(votes, 4)}, else a coin"
+            return f"one vote with probability {at_most(votes, 4)}, else a coin flip"
         if votes in (fewer, more):
             return f"{votes:g} of {K} votes"
         return f"{fewer} or {more} of {K} votes, {at_most(votes, 4)} at the mean"
@@ -40,8 +40,8 @@ def _family(problem: ByGroups, objective: Objective) -> Family:
 def _steps(K: int) -> tuple[float, ...]:
     """Quarters of votes from 1 to K, or 60 numbers of votes.
 
-    Of unlike voters more can be more private: one of five votes is that of the least private voter in every fifth draw,
-    and of two or three votes it decides alone less often.
+    With unlike voters a larger sample can be more private: one vote of five is that of the least private voter in every
+    fifth draw, and in two or three votes it decides alone less often.
     """
     return tuple(np.linspace(1.0, K, min(4 * (K - 1), 59) + 1).tolist())
 
@@ -61,9 +61,9 @@ def _beside(votes: float, K: int, classes: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def subsampled(K: int, classes: int, m: int) -> Array:
-    """The chances of classes at sorted votes, shape (rows, classes), if ``m`` of K votes are drawn without replacement.
+    """The probabilities of classes at sorted votes for ``m`` of K votes without replacement, shape (rows, classes).
 
-    Of no votes every class is as likely.
+    With no votes all classes are equally likely.
     """
     counts = sorted_counts(K, classes)
     if m == 0:

@@ -38,8 +38,8 @@ BASELINES: tuple[Baseline | SolvedBaseline, ...] = (
 )
 
 _OF_ONE_PARAMETER = tuple(baseline for baseline in BASELINES if isinstance(baseline, Baseline))
-# In the order in which a plan tries them: first noise at the counts, which is near the best. Subsampling never is, and
-# its tables are slow to make.
+# In the order in which a plan tries them: first noisy max, which is near the optimum. Subsampling never is, and its
+# tables are slow to compute.
 PLANNED = (
     *(one for one in _OF_ONE_PARAMETER if one not in (constant_noise.BASELINE, random_votes.BASELINE)),
     constant_noise.BASELINE,
@@ -48,5 +48,5 @@ PLANNED = (
 
 
 def raised(problem: ByGroups, objective: Objective) -> list[Baseline]:
-    """Those of one parameter that serve these voters and this objective."""
+    """The baselines with one parameter that apply to these voters and this objective."""
     return [baseline for baseline in _OF_ONE_PARAMETER if baseline.serves(problem, objective)]

@@ -1,4 +1,4 @@
-"""The best tables that look at less than all votes, or count them in another way: what people do to keep it simple."""
+"""Optimal tables under common simplifications: fewer votes, equal voters, or the majority as the objective."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _several(problem: ByGroups, objective: Objective) -> bool:
 
 
 def _all_as_the_least_private(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
-    """The best table of the votes of all groups together, held to the guarantee as if all had the largest epsilon."""
+    """The optimal table for the votes of all groups together, as if all had the largest epsilon."""
     epsilon, delta = (max(getattr(group, name) for group in problem.groups) for name in ("epsilon", "delta"))
     pooled = DecisionProblem(
         [VoterGroup(problem.K, epsilon, delta)],
@@ -44,7 +44,7 @@ def _all_as_the_least_private(problem: AnyProblem, objective: Objective, time_li
 
 
 def _one_group_alone(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
-    """The best table of each group's votes alone, for the group that does best."""
+    """The optimal table for the votes of a single group, the best over all groups."""
     found: Found = {}
     costs = objective.costs(problem)
     for g, group in enumerate(problem.groups):
@@ -63,7 +63,7 @@ def _word(problem: ByGroups) -> str:
 
 
 def _for_most_votes(problem: AnyProblem, objective: Any, time_limit: float) -> Found:
-    """The optimum for an objective that asks for the class of most votes, instead of the truth."""
+    """The optimum for the objective "class with most votes", in place of the truth."""
     by_votes = rule(_word(problem), objective.confusion, objective.prior, none=1.0 if problem.none else None)
     table = solve(problem, objective=by_votes, time_limit=time_limit).table
     return {f"{_word(problem)} of all, optimal noise": ("", table)}
@@ -76,7 +76,7 @@ ONE_GROUP_ALONE = SolvedBaseline("one group alone", _one_group_alone, "the most 
 FOR_MOST_VOTES = SolvedBaseline(
     "majority or plurality of all, optimal noise",
     _for_most_votes,
-    "without knowing how often voters are right",
+    "without the accuracy of the voters",
     serves=lambda problem, objective: (
         isinstance(objective, OfVoters) and not (isinstance(objective, Rule) and objective.name == _word(problem))
     ),

@@ -1,4 +1,4 @@
-"""What needs no noise: an answer without any votes, and rules that are as private as votes and rule make them."""
+"""Baselines without noise: a constant answer, and rules that are only as private as the votes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Found = dict[str, tuple[str, Array]]
 
 
 def _one_answer(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
-    """The answer that costs least without votes, unless another costs as little."""
+    """The constant answer of least cost, unless another has the same cost."""
     costs = objective.costs(problem).reshape(-1, problem.n_answers).sum(axis=0)
     answer, *next_best = np.argsort(costs, kind="stable").tolist()
     if math.isclose(costs[answer], costs[next_best[0]], rel_tol=1e-12):
@@ -34,13 +34,13 @@ def _most_voted(problem: AnyProblem, objective: Objective, time_limit: float) ->
 
 
 def _best_rule(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
-    return {"best rule, no noise": ("", best_rule(problem, objective))}
+    return {"Bayes rule, no noise": ("", best_rule(problem, objective))}
 
 
 ONE_ANSWER = SolvedBaseline("one answer, no votes", _one_answer, "a guess")
 MOST_VOTED = SolvedBaseline("plain majority or plurality", _most_voted, "no noise", private=False)
 BEST_RULE = SolvedBaseline(
-    "best rule, no noise",
+    "Bayes rule, no noise",
     _best_rule,
     "no noise",
     serves=not_of_a_noise_function,  # there it is the majority

@@ -1,12 +1,13 @@
-"""The proof that a noise function is private: the worst case over all neighbouring data sets, from the table alone.
+"""The certificate of a release: its worst case over all neighbouring data sets, computed from the table alone.
 
-Read it in this order. Lemmas are those of docs/theory.md.
+"Excess" stands for the hockey-stick divergence Pr[S | D] - e^epsilon Pr[S | D'] of one case, in all modules here.
+Read them in this order. Lemmas are those of docs/theory.md.
 
-    protocol        what every engine answers: worst cases by level, a glimpse, broken cases, facts
-    engines         which engine serves which problem; `separation` and `worst_cases` are what others ask
+    protocol        the interface of every engine: worst cases, quick lower bounds, cases above a threshold
+    engines         the choice of the engine for a problem; other subpackages call `separation` and `worst_cases`
 
-    The engine for K voters of one kind, `separation.CornerSeparation`. Lemmas 1 to 3 say why corners and one of
-    the two answers are enough:
+    The engine for K voters of one kind, `separation.CornerSeparation`. By Lemmas 1 to 3 corners and one of the two
+    answers are enough:
 
     smoothing       `levels`: the tables V_ab, V_ba and their difference for n = a + b voters at (hi,lo) and (lo,hi).
                     Rows that Lemma 5 (iii) dominates are left out. At large K Lemma 5a stands for seven in eight.
@@ -20,7 +21,7 @@ Read it in this order. Lemmas are those of docs/theory.md.
                     search where they do not settle it. `_search`: Lemma 4. `_search_rising`: Lemma 5 (ii) where the
                     budget binds. `_one_side_each` proposes cuts
 
-    What uses it:
+    Modules that use it:
 
     certificate     `verify`: the certificate at the guaranteed epsilon
     tight_epsilon   the least epsilon that holds

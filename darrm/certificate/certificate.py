@@ -1,6 +1,6 @@
-"""Certificates: is a noise function as private as guaranteed, whoever made it?
+"""Certificates: `verify` recomputes the guarantee of a release from its table, whoever made it.
 
-What it rests on, file by file: `darrm.certificate`.
+`darrm.certificate` lists the modules that this relies on.
 """
 
 from __future__ import annotations
@@ -20,28 +20,31 @@ from darrm.problem.limits import Limit, Problem, guarantee, point_text, profile_
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was proved about one noise function and one problem.
+    """The certified privacy of one release under the assumptions of one problem.
 
     Attributes
     ----------
     holds : bool
-        True if the release is (m epsilon, delta)-DP, proved with all rounding counted: needed_delta <= delta.
+        Whether the release is certified (m epsilon, delta)-DP, with all rounding counted: needed_delta <= delta.
     needed_delta : float
-        Upper bound on the least delta with which the release is (m epsilon, delta)-DP.
+        Upper bound on the least delta with which the release is (m epsilon, delta)-DP, which is its hockey-stick
+        divergence at m epsilon over all neighbouring data sets.
     tight_epsilon : float
         Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
-        The multiset of corners that attains ``needed_delta``, which may be above what any attains where voters of a
-        decision fail and are too many (docs/decisions.md, Lemma D4). Corners (p, p') are in hi, lo and D = Delta.
-        Others may need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by
-        any amount if none needs any.
+        The multiset of corner points that achieves ``needed_delta``, up to rounding. Where the voters of a decision
+        have a delta and are too many for an exact search, ``needed_delta`` may be more than any multiset achieves
+        (docs/decisions.md, Lemma D4). Corners (p, p') are written with hi, lo and D = Delta. Another multiset may need
+        more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, the end of float64, by any amount if no
+        multiset needs a delta.
     probabilities : tuple of two floats
         Pr[release 1 | D] and Pr[release 1 | D'] at the worst case; for a decision those of the answer that
         ``worst_case`` names.
     rounding : float
-        What ``needed_delta`` includes for rounding errors of the worst case. It may exceed what that attains by more,
-        up to where bounds settle all other cases: 1e-13 of e^(m eps) - 1 + 2 delta, or 3e-15 K of it if that is larger.
+        The part of ``needed_delta`` that covers rounding errors of the worst case. ``needed_delta`` may exceed the
+        achieved delta by more, up to the accuracy of the bounds on all other cases: 1e-13 of e^(m eps) - 1 + 2 delta,
+        or 3e-15 K of it if that is larger.
     """
 
     holds: bool
@@ -54,21 +57,22 @@ class Certificate:
 
 @usual_arithmetic
 def verify(release: ArrayLike, problem: Problem) -> Certificate:
-    """Recompute from the table alone whether it satisfies the guarantee of the problem.
+    """Verify from the table alone that a release satisfies the guarantee of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
 
-    (output 0 is the mirror image; of more answers X is that of any set). Every rounding error is counted against the
-    guarantee. It holds if the voters are as the problem states: independent given the data, and each as private as its
-    group. One change of the data must not reach more of them than stated.
+    (output 0 is the mirror image; for more answers X is the probability of any set of answers). Every rounding error is
+    counted against the guarantee. The guarantee holds if the voters are as the problem states: independent given the
+    data, each as private as its group, and no more of them affected between neighbouring data sets than
+    ``max_affected``.
 
     Parameters
     ----------
     release : array_like, float in [0, 1]
         For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]. For even K the entry
-        at the tie K/2 has no effect: a tie is a fair coin. For a `DecisionProblem` the table of a
-        `darrm.Design`: the probabilities X of answer 1, shape ``problem.table_shape``, or for more answers of
-        all.
+        at the tie K/2 has no effect: a tie releases a fair coin flip. For a `DecisionProblem` the table of a
+        `darrm.Design`: the probabilities X of answer 1, shape ``problem.table_shape``, or of all answers if there are
+        more than two.
     problem : MajorityProblem or DecisionProblem
 
     Returns
@@ -82,9 +86,9 @@ def verify(release: ArrayLike, problem: Problem) -> Certificate:
 
     Notes
     -----
-    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
-    O(K^3) if Delta = 0. For Delta > 0 the same times the number of voters that may move with a probability that
-    matters, and O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
+    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md. O(K^3) if
+    Delta = 0. For Delta > 0 that, times the number of voters whose delta events have a probability above rounding, and
+    O(K^2) more for each entry that no bound decides. The tight epsilon takes about twice as long.
 
     Examples
     --------
@@ -103,7 +107,7 @@ def verify(release: ArrayLike, problem: Problem) -> Certificate:
 
 
 def proved(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> Certificate:
-    """What a search proves, given its worst case at the epsilon of the limit."""
+    """The certificate that a search yields, given its worst case at the epsilon of the limit."""
     holds = worst.bound <= limit.delta
     return Certificate(
         holds,
@@ -116,10 +120,11 @@ def proved(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> Certif
 
 
 def beyond_profile(release: ArrayLike, problem: Problem, profile: Sequence[tuple[float, float]]) -> str:
-    """The first point of a profile that a release is not proved to keep, in words that follow "is"; "" if none."""
+    """The first point of a profile that a release is not certified for, in words that follow "is"; "" if none."""
     table = encodings.table(release, problem)
     for (epsilon, _), limit in zip(profile, profile_limits(problem, profile), strict=True):
         bound = largest(worst_cases(table, limit)).bound
         if not bound <= limit.delta:
-            return f"not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to {bound:.17g} there"
+            point = point_text(epsilon, limit)
+            return f"not certified {point}, a point of its profile: delta is up to {bound:.17g} there"
     return ""

@@ -1,17 +1,17 @@
-"""Where the voters of one group can be when there are several classes, gone through level by level.
+"""The cases of one group of voters with several classes, listed level by level.
 
-A reached voter is at a *kind*: a tuple of classes, one for each outcome of a private bit. Without a delta there are two
-outcomes, and at the kind (c, d) the voter says c with probability hi and d with lo on one data set, and the other way
-round on its neighbour. A voter that is not reached surely says some class. A *case* is a multiset of kinds together
-with how many voters surely say each class.
+An affected voter is at a *kind*: a tuple of classes, one for each outcome of a private bit. Without a delta there are
+two outcomes, and at the kind (c, d) the voter votes c with probability hi and d with lo on one data set, and the other
+way round on its neighbour. A voter that is not affected votes for one class with certainty. A *case* is a multiset of
+kinds together with the number of such voters of each class.
 
-Tables of expectations over a case grow from those of one reached voter less: at the kind (k_1, ..., k_r)
+Tables of expectations over a case are computed from those with one affected voter less: at the kind (k_1, ..., k_r)
 
     V(A + kind, z)  =  sum over j of  w_j V(A, z + e_(k_j)).
 
-If a release treats all classes alike, cases that differ by names of classes have the same expectations. Then only
-multisets that differ otherwise are kept: the classes that their kinds name are called 0, ..., b - 1, and the votes z
-for the others are sorted. Some multisets may be kept twice under other names, which costs time alone; none is left out
+If a release treats all classes alike, cases that differ by names of classes have the same expectations. Then multisets
+that are renamings of each other are merged: the classes that their kinds name are called 0, ..., b - 1, and the votes z
+for the others are sorted. Some multisets may be kept twice under other names, which costs only time; none is left out
 (docs/decisions.md, Lemma D7).
 """
 
@@ -31,22 +31,22 @@ from darrm.problem.class_corners import kinds_of
 from darrm.problem.counts import Counts, Ranking, count_vectors, sorted_counts
 
 Indices = NDArray[np.intp]
-Kinds = NDArray[np.signedinteger]  # places in `kinds_of`, of which there may be more than 2^15
-_CHUNK = 300_000  # multisets that are named anew at once
-_NAMED = 4  # classes, up to which every way to name them is tried
-_ROUNDS = 3  # of telling classes apart by what they meet
+Kinds = NDArray[np.signedinteger]  # indices into `kinds_of`, of which there may be more than 2^15
+_CHUNK = 300_000  # multisets that are renamed in one block
+_NAMED = 4  # largest number of classes for which all renamings are tried
+_ROUNDS = 3  # rounds of refining the order of classes by the kinds that they occur in
 
 
 class Step(NamedTuple):
-    """Multisets that grow by one kind.
+    """Multisets that are extended by one kind.
 
     Attributes
     ----------
     touched : int
-        How many classes the kinds of their parents name.
+        The number of classes that the kinds of their parents name.
     kind : tuple of int
     parents : ndarray of int
-        The places of the parents among those of the level before that name so many classes.
+        The indices of the parents among the multisets of the previous level that name that number of classes.
     """
 
     touched: int
@@ -55,8 +55,9 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The multisets of one level that name the same number of classes; ``kinds`` has a row for each, in the order of
-    ``steps``, of places in `kinds_of`."""
+    """The multisets of one level that name the same number of classes.
+
+    ``kinds`` has a row of indices into `kinds_of` for each multiset, in the order of ``steps``."""
 
     kinds: Kinds
     steps: tuple[Step, ...]
@@ -72,12 +73,12 @@ def level(classes: int, outcomes: int, n: int, *, alike: bool) -> dict[int, Bloc
 
 
 def _type(classes: int, outcomes: int) -> type[np.signedinteger]:
-    """The smallest numbers that are enough for the places of all kinds."""
+    """The smallest integer type that holds the indices of all kinds."""
     return np.int16 if len(kinds_of(classes, outcomes)) < 2**15 else np.int32
 
 
 def _ordered(before: dict[int, Block], classes: int, outcomes: int) -> dict[int, Block]:
-    """Every multiset once: it grows only by kinds that are not before its last one."""
+    """Every multiset once: it is extended only by kinds from its last one on."""
     kinds = before[classes].kinds
     last = kinds[:, -1] if kinds.shape[1] else np.zeros(len(kinds), dtype=kinds.dtype)
     parts, steps = [], []
@@ -89,9 +90,9 @@ def _ordered(before: dict[int, Block], classes: int, outcomes: int) -> dict[int,
 
 
 def _up_to_names(before: dict[int, Block], classes: int, outcomes: int) -> dict[int, Block]:
-    """Multisets that differ by more than names, as far as `_named_anew` tells."""
+    """Multisets up to a renaming of classes, as far as `_named_anew` detects it."""
     place = {kind: i for i, kind in enumerate(kinds_of(classes, outcomes))}
-    grown: dict[int, list[tuple[int, int, tuple[int, ...]]]] = defaultdict(list)  # (parent's block, place, kind)
+    grown: dict[int, list[tuple[int, int, tuple[int, ...]]]] = defaultdict(list)  # (parent's block, index, kind)
     for touched, kind in product(before, place):
         named = touched
         for name in kind:  # a new class has the next name
@@ -120,7 +121,7 @@ def _up_to_names(before: dict[int, Block], classes: int, outcomes: int) -> dict[
 
 
 def _first_of_each(kinds: Kinds, named: int, classes: int, outcomes: int) -> Indices:
-    """The places of the first of each among multisets, renamed ones being one if that is quick to tell; rising."""
+    """The rising indices of distinct multisets; renamings are merged where that is quick to detect."""
     weights = _weights_of_keys(named, classes, outcomes, kinds.shape[1])
     if weights is not None:
         keys = [_least_key(kinds[i : i + _CHUNK], weights) for i in range(0, len(kinds), _CHUNK)]
@@ -138,10 +139,10 @@ def _first_of_each(kinds: Kinds, named: int, classes: int, outcomes: int) -> Ind
 
 
 def _weights_of_keys(named: int, classes: int, outcomes: int, n: int) -> Array | None:
-    """What each kind adds to the key of a multiset of n, for each way to name the first classes; shape (kinds, ways).
+    """The contribution of each kind to the key of a multiset of n, by renaming; shape (kinds, renamings).
 
-    A key has the numbers of voters at each kind as digits, so multisets of one key are the same. None if there are many
-    ways, or keys that float64 does not hold exactly.
+    The digits of a key are the numbers of voters at each kind, so multisets with equal keys are equal. None if there
+    are many renamings, or keys that float64 does not hold exactly.
     """
     kinds = kinds_of(classes, outcomes)
     own = {kind: i for i, kind in enumerate(kind for kind in kinds if max(kind) < named)}
@@ -155,7 +156,7 @@ def _weights_of_keys(named: int, classes: int, outcomes: int, n: int) -> Array |
 
 
 def _least_key(kinds: Kinds, weights: Array) -> Array:
-    """The least key of each multiset over all ways to name its classes."""
+    """The least key of each multiset over all renamings of its classes."""
     rows = np.arange(len(kinds))[:, None] * len(weights)
     counts = np.bincount((rows + kinds).ravel(), minlength=len(kinds) * len(weights))
     keys = counts.reshape(len(kinds), -1).astype(np.float64) @ weights
@@ -163,7 +164,7 @@ def _least_key(kinds: Kinds, weights: Array) -> Array:
 
 
 def _named_anew(kinds: Kinds, named: int, classes: int, outcomes: int) -> Kinds:
-    """Each multiset with its classes renamed, by an order that depends little on the names they had; sorted rows."""
+    """Each multiset with its classes renamed in an order that depends little on their old names; rows are sorted."""
     table = np.array(kinds_of(classes, outcomes), dtype=np.intp)
     rows = np.arange(len(kinds))
     colours = np.zeros((len(kinds), named), dtype=np.uint64)
@@ -196,7 +197,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=1024)
 def sure_votes(total: int, classes: int, touched: int) -> Counts:
-    """Votes of ``total`` voters that surely say a class: any for the first ``touched``, sorted for the others."""
+    """All votes of ``total`` voters with deterministic votes: any for ``touched`` classes, sorted for the others."""
     if touched == classes:
         return count_vectors(total, classes)
     if touched == 0:
@@ -215,11 +216,11 @@ def _ranking(total: int, classes: int, touched: int) -> Ranking:
 
 @lru_cache(maxsize=4096)
 def one_more(total: int, classes: int, touched: int, voted: int, parents: int, answers: int, *, alike: bool) -> Indices:
-    """Where to find z + e_voted, for z the `sure_votes` of ``total`` beside ``touched`` classes, in a parent's table.
+    """The indices in a parent's table of z + e_voted, for all z in `sure_votes` of ``total`` with ``touched`` classes.
 
-    The parent has total + 1 such voters and names ``parents`` classes. If classes are ``alike`` its votes for the
-    others are sorted, and the probability of an answer is found where its class went: places are those of (votes,
-    answer). Else they are places of votes.
+    The parent has total + 1 such voters and names ``parents`` classes. If classes are ``alike``, its votes for the
+    others are sorted, the probability of an answer moves with its class, and the indices are those of (votes, answer).
+    Else they are indices of votes.
     """
     votes = sure_votes(total, classes, touched).copy()
     votes[:, voted] += 1
@@ -227,7 +228,7 @@ def one_more(total: int, classes: int, touched: int, voted: int, parents: int, a
         return _ranking(total + 1, classes, parents).of(votes)
     order = np.broadcast_to(np.arange(classes), votes.shape).copy()
     order[:, parents:] = parents + np.argsort(-votes[:, parents:], axis=1, kind="stable")
-    places = np.broadcast_to(np.arange(answers), (len(votes), answers)).copy()  # a further answer stays where it is
+    places = np.broadcast_to(np.arange(answers), (len(votes), answers)).copy()  # the answer "none" keeps its index
     np.put_along_axis(places, order, np.broadcast_to(np.arange(classes), order.shape), axis=1)
     found = _ranking(total + 1, classes, parents).of(np.take_along_axis(votes, order, axis=1))
     return np.asarray((found[:, None] * answers + places).ravel())

@@ -1,16 +1,17 @@
 """Separation for several classes: the worst case of one decision over every multiset of kinds of every group.
 
-A release gives answer o with probability X_o(n) for the votes n of each group. `darrm.certificate.class_cases` says
-where voters can be. The tables
+A release gives answer o with probability X_o(n) for the votes n of each group. `darrm.certificate.class_cases` lists
+the cases. The tables
 
-    V_o(A, z) = E X_o,  W_o(A, z) = E' X_o       A: who is reached, at which kinds, z: who surely says which class
+    V_o(A, z) = E X_o,  W_o(A, z) = E' X_o       A: affected voters by kind, z: other voters by class
 
 start at V = W = X. One more voter of a group at the kind k takes the group's axis through
 
     V_o(A + k, z) = sum over j of p_j V_o(A, z + e_(k_j)),     W_o(A + k, z) = sum over j of q_j W_o(A, z + e_(k_j)),
 
-which are sums of products of nonnegative numbers. In one case the worst set of answers has all o with
-V_o > e^epsilon W_o, so no other sets are gone through. docs/decisions.md has lemmas and rounding.
+which are sums of products of nonnegative numbers. In one case the worst set of answers has all o with V_o > e^epsilon
+W_o, so no other sets are searched. The hockey-stick divergence of a case, V - e^epsilon W of that set, is called its
+excess. Lemmas and rounding are in docs/decisions.md.
 """
 
 from __future__ import annotations
@@ -47,20 +48,20 @@ from darrm.problem.class_tables import class_table, drawn, is_symmetric
 from darrm.problem.decision import DecisionProblem, sizes_of
 from darrm.problem.limits import Limit
 
-MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
-_KEPT = 4_000_000  # entries, up to which tables are kept for the next epsilon
-_AT_ONCE = 128  # cases to propose
+MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where float64 is not enough
+_KEPT = 4_000_000  # largest number of entries of tables that are kept for the next epsilon
+_AT_ONCE = 128  # largest number of proposed cases
 _HARDLY = 1e-9  # any delta
-_SAFE = 1e-290  # products below could lose digits, or vanish
+_SAFE = 1e-290  # smaller products could lose digits, or vanish
 _U = 2.0**-53
-_EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
+_EXACT = Decimal("1e-50")  # relative error of some thousand operations with 60 digits
 _BEYOND = 1e300
 
 
 def check_size(problem: DecisionProblem) -> None:
-    """Refuse a problem whose tables are too large, and arithmetic that proves nothing.
+    """Refuse a problem whose tables are too large, and a process whose arithmetic certifies nothing.
 
-    One group is counted as for symmetric tables, which are the smaller ones.
+    The limit for one group is that of symmetric tables, which are smaller.
     """
     check_arithmetic()
     alike = len(problem.groups) == 1
@@ -72,7 +73,7 @@ def _too_large(problem: DecisionProblem, *, alike: bool) -> str:
     groups = sizes_of(problem)
     return (
         f"Groups of {groups} with {problem.n_classes} classes and max_affected = {problem.max_affected} have "
-        f"more than {MAX_ENTRIES:,} probabilities to go through; no more can be certified. "
+        f"more than {MAX_ENTRIES:,} probabilities to compute; no more can be certified. "
         + nearest_that_fits(problem, alike=alike)
     )
 
@@ -89,7 +90,7 @@ class _Tables(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """W and V - W alone, which is enough for an excess without its rounding."""
+    """W and V - W, which are enough for an excess without its rounding."""
 
     q_side: NDArray[Any]
     difference: NDArray[Any]
@@ -99,7 +100,7 @@ _Sides = TypeVar("_Sides", _Tables, _Pair)
 
 
 class _Part(NamedTuple):
-    """A group in a block of states: how many of its voters are reached, and how many classes their kinds name."""
+    """A group in a block of states: the number of its affected voters, and of the classes that their kinds name."""
 
     reached: int
     touched: int
@@ -107,7 +108,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Leaf(Generic[_Sides]):
-    """States with so many voters of each group reached; tables of shape (states of each group, answers)."""
+    """States with given numbers of affected voters in each group; tables of shape (states of each group, answers)."""
 
     parts: tuple[_Part, ...]
     tables: _Sides
@@ -124,16 +125,16 @@ class ClassSeparation:
 
     Notes
     -----
-    With u = 2^-53, r outcomes of a private bit, O answers and N reached voters, an entry of V or W has relative error
-    at most (r + 2) N u + d, d = O (3 O + 2) u from what is drawn in place of a stored entry: each step has r products,
+    With u = 2^-53, r outcomes of a private bit, O answers and N affected voters, an entry of V or W has relative error
+    at most (r + 2) N u + d, d = O (3 O + 2) u from the sampled probability of a stored entry: each step has r products,
     with weights that are the float64 nearest to exact ones, and r - 1 sums. V - W has its own recurrence,
 
         V - W  <-  sum over j of  p_j (V - W)(z + e_(k_j)) + (p_j - q_j) W(z + e_(k_j)),
 
-    with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over reached voters and j of |p_j - q_j|. Of the
-    two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is
-    taken, for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290 all of it is done
-    in decimals of 60 digits instead. Lemmas D6 to D9 of docs/decisions.md.
+    with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over affected voters and j of |p_j - q_j|. Of the
+    two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken
+    for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290, decimals of 60 digits
+    replace float64. Lemmas D6 to D9 of docs/decisions.md.
     """
 
     def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
@@ -157,15 +158,15 @@ class ClassSeparation:
 
     def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
         """The worst case of each block of states, over all sets of answers."""
-        last = self._last  # of this call: another may be made meanwhile
+        last = self._last  # local to this call: another thread may call meanwhile
         if last is None or last[0] != epsilon:
             bounds = self._bounds(epsilon)
-            with decimals(epsilon):  # sums over answers may be of decimals
+            with decimals(epsilon):  # sums over answers may be decimals
                 last = self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
         return last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of all cases, but for the rounding of others."""
+        """The worst of all cases, up to rounding of the others."""
         if self._exact:
             return largest(self.worst_cases(epsilon))
         kappa = self._kappa(epsilon)
@@ -176,10 +177,10 @@ class ClassSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[ClassCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; none for effort 1, for no case is kept.
+        """Cases above ``threshold``, spread over all blocks of states; none for effort 1, because no case is kept.
 
-        Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0. Only
-        the excess and the case are known of what is found, but for tables that float64 cannot hold.
+        Where delta is tiny, every single answer is a case, because no set of answers is worse at delta = 0. A found
+        case has its excess only, and no sides, except where decimals replace float64.
         """
         if effort == 1:
             return []
@@ -205,22 +206,22 @@ class ClassSeparation:
         return found
 
     def facts(self) -> Facts:
-        """How many answers there are, and the least probability of one."""
+        """The number of answers, and the least probability of one."""
         least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(drawn(self._problem.n_answers)))
         return Facts(answers=self._problem.n_answers, least=least)
 
     def rows(self, together: tuple[int, ...] | None = None) -> Iterator[tuple[Array, Array]]:
         """E X_o and E' X_o of every case, shape (cases, answers) each, block by block.
 
-        With ``together``: of the cases in which at most so many voters of each group are reached.
+        With ``together``: of the cases with at most these numbers of affected voters in each group.
 
-        Each within a relative `relative_error`; refused where float64 cannot hold them, or voters with a delta are too
-        many to go through their failures.
+        Each has the relative error `relative_error` at most. Refused where float64 cannot hold them, or where voters
+        with a delta are too many to list the cases of their delta events.
         """
         if self._exact or self._fails:
             raise InputError(
-                "The probabilities of all cases are listed where float64 holds them, and where voters that fail are "
-                "few enough to go through their cases. Raise the least probability of the release, or take fewer "
+                "The probabilities of all cases are listed only where float64 holds them and voters with a delta are "
+                "few enough. Raise the least probability of the release, or take fewer "
                 "voters, classes or, if that is true of the data, a lower max_affected."
             )
         for leaf in self._leaves():
@@ -232,9 +233,9 @@ class ClassSeparation:
     def largest(
         self, score: Callable[[Array, Array], Array], above: float, most: int
     ) -> list[tuple[tuple[GroupOfCase, ...], Array, Array]]:
-        """Cases whose ``score(P, Q)`` is above a number, up to ``most``, spread over all blocks: the worst of each.
+        """Up to ``most`` cases whose ``score(P, Q)`` exceeds a number: the worst of each block, with their P and Q.
 
-        With their probabilities P and Q of all answers. ``score`` takes and gives what `rows` lists.
+        P and Q are the probabilities of all answers, as `rows` lists them; ``score`` maps them to a number.
         """
         found = []
         leaves = list(self._leaves())
@@ -249,7 +250,7 @@ class ClassSeparation:
 
     @property
     def relative_error(self) -> float:
-        """Of every entry that `rows` gives."""
+        """The relative error of every entry that `rows` returns."""
         return _relative(self._outcomes, self._problem.max_affected, self._problem.n_answers)
 
     @property
@@ -274,13 +275,13 @@ class ClassSeparation:
         return self._case(leaf, at, (answer,), own[at])
 
     def _case(self, leaf: _Leaf[_Tables], at: int, answers: tuple[int, ...], excess: NDArray[Any]) -> WorstCase:
-        """The case at one state and set of answers; ``excess`` are bounds for single answers."""
+        """The case at one state and set of answers; ``excess`` holds bounds for single answers."""
         sides = [side.reshape(-1, excess.size)[at][list(answers)].sum() for side in leaf.tables]
         p_side, q_side, difference = map(float, sides)
         reached = sum(part.reached for part in leaf.parts)
         if p_side < self._gaps(
             leaf.parts
-        ):  # then the sides have fewer rounding errors than what has its own recurrence
+        ):  # then the sides have smaller rounding errors than V - W by its own recurrence
             difference = float(sides[0] - sides[1])
         bound = excess[list(answers)].sum()
         if not self._exact and bound > 0:  # the worst case is that of sums over answers, which were rounded
@@ -306,19 +307,19 @@ class ClassSeparation:
         return tuple(found)
 
     def _with_failures(self, bound: Any) -> float:
-        """The excess of the voters from that of their kinds, rounded up."""
+        """The excess with the delta events of voters included, from that of their kinds, rounded up."""
         if not self._fails:
             return rounded_up(bound) if self._exact else float(bound)
         with decimals(Decimal(1)):
             return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
 
     def _gaps(self, parts: tuple[_Part, ...]) -> float:
-        """At least the sum of |p_j - q_j| over all reached voters."""
+        """Upper bound on the sum of |p_j - q_j| over all affected voters."""
         gaps = [sum(abs(float(gap)) for gap in bit.gaps) for bit in self._bits]
         return sum(part.reached * gap for part, gap in zip(parts, gaps, strict=True)) * (1 + 1e-12)
 
     def _leaves_float64(self) -> bool:
-        """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
+        """Whether a product of a positive entry and weights of all affected voters could be below 1e-290."""
         least = float(self._table[self._table > 0].min())
         logs = []
         for group, bit in zip(self._problem.groups, self._bits, strict=True):
@@ -361,7 +362,7 @@ class ClassSeparation:
     def _reached(
         self, tables: _Sides, parts: tuple[_Part, ...], states: tuple[int, ...], left: int
     ) -> Iterator[_Leaf[_Sides]]:
-        """The blocks with so many voters reached in the first groups."""
+        """The blocks with the given numbers of affected voters in the first groups."""
         problem, g = self._problem, len(parts)
         if g == len(problem.groups):
             yield _Leaf(parts, _reshaped(tables, *states, problem.n_answers))
@@ -380,7 +381,7 @@ class ClassSeparation:
                 yield from self._reached(block, (*parts, _Part(n, touched)), (*states, *sizes), left - n)
 
     def _one_more(self, blocks: dict[int, _Sides], bit: Bit, sure: int, n: int) -> dict[int, _Sides]:
-        """The tables with one more reached voter, n in all, beside ``sure`` voters that are not."""
+        """The tables with one more affected voter, n in all, and ``sure`` voters that are not affected."""
         problem = self._problem
         made: dict[int, _Sides] = {}
         weights = bit.as_decimals() if self._exact else bit.as_floats()
@@ -411,7 +412,7 @@ def _above(tables: _Pair, kappa: float) -> Array:
 
 
 def _columns(combined: np.ufunc, values: Array) -> Array:
-    """``combined.reduce`` over the last axis, which is short: quicker column by column."""
+    """``combined.reduce`` over the last axis, column by column, which is faster as the axis is short."""
     found = values[..., 0].copy()
     for o in range(1, values.shape[-1]):
         combined(found, values[..., o], out=found)
@@ -443,7 +444,7 @@ def _relative(outcomes: int, reached: int, answers: int) -> float:
 
 
 class _Bounds:
-    """Upper bounds on excesses V_o - e^epsilon W_o, rounding included."""
+    """Upper bounds on V_o - e^epsilon W_o, rounding included."""
 
     def __init__(self, epsilon: Decimal, outcomes: int, answers: int, *, exact: bool) -> None:
         with decimals(epsilon):
@@ -451,7 +452,7 @@ class _Bounds:
         self._outcomes, self._answers, self._exact = outcomes, answers, exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
-        """For tables with so many reached voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
+        """Bounds for tables with that many affected voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
         V, W, D = tables
         if self._exact:
             apart = Decimal(drawn(self._answers))

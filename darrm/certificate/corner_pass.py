@@ -1,6 +1,6 @@
-"""The complete pass over the multisets of corners, level by level: tables, bounds, and a search where those leave any.
+"""The complete pass over all multisets of corners, level by level: tables, bounds, and a search where needed.
 
-What is proved about each step is in docs/theory.md, "The certificate".
+The proofs of all steps are in docs/theory.md, "The certificate". "Excess" is the hockey-stick divergence of a case.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from darrm.numerics.deadline import check_time
 from darrm.problem.corners import CornerCounts, Weights
 from darrm.problem.majority import MajorityProblem
 
-SPACING = 8  # b, of which one is followed where bounds can stand for the others
-SPACED_FROM = 300  # affected voters, from which on that is tried
-_TOGETHER = 64  # K, up to which the tables of all levels fit beside each other
-_SEARCHED = 4  # entries of a level that are searched for proposals
-_SMALL = 1 << 13  # table entries, from which on columns are left out
+SPACING = 8  # values of b, of which one is computed where bounds cover the others
+SPACED_FROM = 300  # least number of affected voters for which that is tried
+_TOGETHER = 64  # largest K for which the tables of all levels are held at once
+_SEARCHED = 4  # number of entries of a level that are searched for proposals
+_SMALL = 1 << 13  # least number of table entries for which columns are left out
 
 
 class _Part(NamedTuple):
-    """The columns of a level that are looked at, and a bound on the others.
+    """The columns of a level that are computed, and a bound on the others.
 
     Attributes
     ----------
     z : ndarray of int, shape (columns,)
-        With those that moves reach from them.
+        The requested columns and those that moves reach from them.
     inside : slice
-        Those that are asked for.
+        The requested ones among them.
     rows : ndarray of int
-        The rows of the level; below them `sides` has what stands for those in and beside gaps.
+        The rows of the level; in `sides` the bounds for rows in and beside gaps come after them.
     sides : Sides, each of shape (rows + gaps, columns)
     outside : float
         A bound on the excess in all other columns.
@@ -74,32 +74,32 @@ class CornerPass:
         *,
         proposals: bool = False,
     ) -> Iterator[WorstCase]:
-        """The worst multiset of each level beyond the edge, bounds up to ``settled`` not looked into.
+        """The worst multiset of each level beyond the edge; bounds up to ``settled`` are not refined.
 
-        With ``proposals`` these are no bounds: of each table the worst above ``settled``, where it is quickly found.
-        Else, for large K, most b are stood for by bounds at first; those that bounds do not settle are followed.
+        With ``proposals`` the results are not bounds: for each table the worst multiset above ``settled`` that is
+        quickly found. Without, for large K, bounds cover most b at first; only the b that they leave open are computed.
         """
         most_n = self._problem.max_affected if most_n is None else most_n
         if self._problem.Delta and self._problem.K <= _TOGETHER and not self._moves.many:
             yield from self._together(forms, settled, most_n, most_b)
             return
         spacing = SPACING if most_n >= SPACED_FROM and not (proposals or self._moves.many) else 1
-        unsettled = np.full(most_n + 1, -1)  # up to which level, for each b
+        unsettled = np.full(most_n + 1, -1)  # the last level of each b
         for level in levels(self._gamma, self._weights, most_n, most_b, spacing=spacing):
             yield from self._level(level, forms, settled, proposals, unsettled)
             if level.settles and self._edge_is_all:
-                break  # what is left is dominated by the edge
+                break  # the rest is dominated by the edge
         last = int(unsettled.max())
         if last >= 0:
             for level in levels(self._gamma, self._weights, last, wanted=unsettled[: last + 1] >= 0):
                 yield from self._level(level, forms, settled, proposals, unsettled)
 
     def _together(self, forms: Scale, settled: float, most_n: int, most_b: int | None) -> Iterator[WorstCase]:
-        """`scan` of few voters: the tables of all levels at once, each bound on all that those before leave open."""
+        """`scan` for few voters: all levels at once; each bound is computed where the previous ones leave cases."""
         K, t, moves = self._problem.K, self._problem.max_affected, self._moves
         found, tables = [], []
         for level in levels(self._gamma, self._weights, most_n, most_b):
-            # Columns that a level does not have repeat its last: they move no maximum, and are not looked at.
+            # Columns that a level does not have repeat its last one; they change no maximum.
             tables.append(np.array(level.sides)[..., np.minimum(np.arange(K + 1), K - level.n)])
             found.append(level._replace(sides=Sides(*tables[-1])))
             if level.settles and self._edge_is_all:
@@ -148,7 +148,7 @@ class CornerPass:
     def _level(
         self, level: SmoothLevel, forms: Scale, settled: float, proposals: bool, unsettled: Integers
     ) -> Iterator[WorstCase]:
-        """The worst of one level. Leaves out gaps that bounds do not settle, and notes them."""
+        """The worst of one level. Gaps that bounds leave open are skipped and recorded."""
         if not self._problem.Delta and level.b.size == 1:
             return  # the edge
         part = self._doubtful(level, forms, settled)
@@ -172,7 +172,7 @@ class CornerPass:
                 yield worst_case(forms, counts, bounds[row, at], part.sides.at((row, at)))
 
     def _doubtful(self, level: SmoothLevel, forms: Scale, settled: float) -> _Part:
-        """The columns that the extreme entries of all rows do not settle."""
+        """The columns that bounds by the extreme entries of all rows leave open."""
         size = self._problem.K - level.n + 1
         if not level.gaps.size and (level.b.size * size < _SMALL or self._moves.many):
             return _Part(np.arange(size), slice(0, size), np.arange(level.b.size), level.sides, -math.inf)
@@ -201,13 +201,13 @@ class CornerPass:
     def _with_moves(
         self, level: SmoothLevel, part: _Part, forms: Scale, settled: float, proposals: bool, gaps: Integers
     ) -> Iterator[WorstCase]:
-        """One level with Delta > 0: bounds for all entries, closer ones where those are not enough, then a search."""
+        """The worst of one level with Delta > 0: bounds for all entries, closer bounds where needed, then a search."""
         still, budget = self._problem.K - level.n, self._problem.max_affected - level.n
         reach = Reach(np.minimum(still - part.z, budget), np.minimum(part.z, budget), min(still, budget))
         rises = np.zeros(len(part.sides.p_side), dtype=bool)
         rises[: part.rows.size] = level.rises[part.rows]
         bounds = np.full(part.sides.p_side.shape, -np.inf)
-        # Where tables rise the worst is to move all voters (Lemma 5 (ii)); if the budget forbids it, that is a bound.
+        # Where tables rise, moving all voters is the worst (Lemma 5 (ii)); if the budget forbids it, that is a bound.
         on_edge = bool(level.rises[0]) and budget >= still
         if proposals and self._moves.many and budget >= still:
             rows = np.arange(int(on_edge), rises.size)
@@ -251,7 +251,7 @@ class CornerPass:
     def _one_side_each(
         self, level: SmoothLevel, rows: Integers, forms: Scale, settled: float, reach: Reach
     ) -> Iterator[WorstCase]:
-        """Multisets above ``settled`` that move V up and V' down alone: found without a search."""
+        """Multisets above ``settled`` that only move V up and V' down, found without a search."""
         sides, i, l = self._moves.one_side_each(level.sides.at(rows), int(reach.together))
         excess = forms.excess(sides)
         for at, z in np.argwhere((excess > settled) & _peaks(excess)):
@@ -265,8 +265,9 @@ class CornerPass:
             i + j + k + l <= budget
 
         P does not depend on k, l nor Q on i, j: only the conditions couple them. So the inner minimum is a running one
-        over k and l, read backwards. Where the budget binds it is one for each i + j: the best P beside the least Q
-        that the rest of the budget allows bounds all of these, and those below what is found are left out.
+        over k and l, read backwards. Where the budget binds it is one for each i + j: the best P with the least Q that
+        the rest of the budget allows is a bound for all of these. Those whose bound is below the worst found so far are
+        skipped.
         """
         N = self._problem.K - level.n
         if level.rises[row]:
@@ -323,7 +324,7 @@ class CornerPass:
 def counts_at(
     problem: MajorityProblem, n: int, b: int, z: int, i: int = 0, j: int = 0, k: int = 0, l: int = 0
 ) -> CornerCounts:
-    """The multiset with n - b at (hi,lo), b at (lo,hi), z near 1, and i, j, k, l that move (Lemma 4)."""
+    """The multiset with n - b voters at (hi,lo), b at (lo,hi), z near 1, and i, j, k, l that move (Lemma 4)."""
     return CornerCounts(
         zeros=problem.K - n - z - i - k,
         ones=z - j - l,
@@ -337,7 +338,7 @@ def counts_at(
 
 
 def worst_case(forms: Scale, counts: CornerCounts, bound: float, sides: Sides) -> WorstCase:
-    """The worst of some multisets: its bound on all of them, and what it attains."""
+    """The worst case of the given multisets: the bound on all of them, and the probabilities of the worst one."""
     p_side, q_side, difference = map(float, sides)
     by_ratio = 2 * forms.relative * p_side
     rounding = min(forms.absolute, by_ratio) if forms.kappa < 2 else by_ratio
@@ -345,7 +346,7 @@ def worst_case(forms: Scale, counts: CornerCounts, bound: float, sides: Sides) -
 
 
 def _unsearched(bound: float, forms: Scale) -> WorstCase:
-    """A bound on a level that says nothing of where its worst case is."""
+    """A bound on a level without its worst case."""
     return WorstCase(min(bound, 1.0), forms.absolute, None, math.nan, math.nan, math.nan)
 
 

@@ -1,4 +1,4 @@
-"""Which engine separates the releases of which problem. Whoever wants worst cases asks here."""
+"""The separation engine of each type of problem, and the calls by which other modules get worst cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from darrm.problem.majority import MajorityProblem
 
 
 class _Kept(threading.local):
-    """A search remembers what it computed last: two threads must not ask the same one."""
+    """The searches kept for one thread; a search caches its last result, so threads must not share one."""
 
     search: Separation | None = None
     key: tuple[bytes, tuple[int, ...], Limit[Any]] | None = None
@@ -32,7 +32,7 @@ _kept = _Kept()
 
 
 class Engine(NamedTuple):
-    """How releases of one type of problem are separated.
+    """The functions that separate the releases of one type of problem.
 
     A problem is a hashable object with the members of `darrm.problem.limits.Problem`. To serve a new type, put its
     engine, or a function from a problem to one, into `ENGINES` and its rows into `darrm.constraints.engines.ROWS`;
@@ -42,12 +42,12 @@ class Engine(NamedTuple):
     Attributes
     ----------
     check_size : callable
-        Takes a problem; raises `InputError` if it is too large for the engine, `CertificateError` if this process
-        cannot prove anything.
+        Takes a problem; raises `InputError` if it is too large for the engine, `CertificateError` if the arithmetic of
+        this process certifies nothing.
     separation : callable
-        Takes a release and a `Limit`; returns a `Separation`. Raises `InputError` if the release is none.
+        Takes a release and a `Limit`; returns a `Separation`. Raises `InputError` if the release is invalid.
     kept_up_to : int
-        Searches of tables of at most so many numbers are kept; 1024 of a majority hold some 120 MB.
+        The largest number of table entries for which a search is kept; 1024 of a majority hold some 120 MB.
     """
 
     check_size: Callable[[Any], None]
@@ -70,7 +70,7 @@ ENGINES: dict[type, Engine | Callable[[Any], Engine]] = {
 
 
 def engine(problem: Problem) -> Engine:
-    """The engine for the type of a problem; `InputError` if there is none."""
+    """The engine for the type of a problem; `InputError` for any other type."""
     for kind in type(problem).__mro__:
         if kind in ENGINES:
             found = ENGINES[kind]
@@ -79,12 +79,12 @@ def engine(problem: Problem) -> Engine:
 
 
 def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
-    """The search over all cases of a release that is held to ``limit``."""
+    """The search over all cases of a release that must keep ``limit``."""
     return search(encodings.table(release, limit.problem), limit)
 
 
 def search(table: Array, limit: Limit[Problem]) -> Separation:
-    """`separation` of the table of a release; each thread keeps its last one, unless it is of many numbers."""
+    """`separation` of the table of a release; each thread keeps its last one, unless the table is large."""
     check_arithmetic()
     if table.size > engine(limit.problem).kept_up_to:
         return engine(limit.problem).separation(table, limit)
@@ -95,7 +95,7 @@ def search(table: Array, limit: Limit[Problem]) -> Separation:
 
 
 def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
-    """`Separation.worst_cases` of a release at the epsilon of its limit; the last answers are kept."""
+    """`Separation.worst_cases` of a release at the epsilon of its limit; the last results are kept."""
     return _worst_cases(table.tobytes(), table.shape, limit)
 
 
@@ -105,6 +105,6 @@ def _worst_cases(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) 
 
 
 def forget() -> None:
-    """Keep nothing, for timing."""
+    """Clear all kept results, for timing."""
     _kept.search = None
     _worst_cases.cache_clear()

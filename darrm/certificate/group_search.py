@@ -1,11 +1,12 @@
-"""Which cases of a decision by groups are likely the worst: by matrix products, and with no claim to be a bound.
+"""Proposals for the worst cases of a decision by groups, by matrix products; they are lower bounds only.
 
-The ones among the n reached voters of a group have the distributions p_A on D and q_A on D', for each multiset A of
+The ones among the n affected voters of a group have the distributions p_A on D and q_A on D', for each multiset A of
 corners. So the tables of `darrm.certificate.groups` are, for one group after the other,
 
     W(A, z) = sum over j of q_A(j) W(z + j),     D(A, z) = sum over j of  p_A(j) D(z + j) + (p_A(j) - q_A(j)) W(z + j),
 
-D = V - W, and an excess is D - (e^epsilon - 1) W. The distributions depend on voters alone and are computed once.
+D = V - W, and the hockey-stick divergence is D - (e^epsilon - 1) W. The distributions depend on voters alone and are
+computed once.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from darrm.numerics.deadline import check_time
 from darrm.problem.corners import MovingCorner
 from darrm.problem.decision import DecisionProblem
 
-_Rows = list[tuple[tuple[int, ...], slice]]  # where the states with so many reached voters are
-_MOST = 4_000_000  # probabilities in all distributions, up to which they are kept
+_Rows = list[tuple[tuple[int, ...], slice]]  # the slice of the states with given numbers of affected voters
+_MOST = 4_000_000  # largest number of probabilities in all distributions for which they are kept
 
 
 class OfGroup(NamedTuple):
-    """n reached voters of a group: a row for each multiset of their corners, a column for each number of ones."""
+    """The distributions for n affected voters of a group: multisets of corners by numbers of ones."""
 
     p_side: Array
     q_side: Array
@@ -36,7 +37,7 @@ class OfGroup(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The largest excess of some states: how many voters of each group are reached, and the place among them."""
+    """The largest divergence of some states: affected voters of each group, and index of the state."""
 
     excess: float
     reached: tuple[int, ...]
@@ -44,12 +45,12 @@ class Found(NamedTuple):
 
 
 def prefixes(kinds: int, n: int) -> list[int]:
-    """How many multisets of n - 1 out of ``kinds`` corners go no further than each corner."""
+    """For each of ``kinds`` corners the number of multisets of n - 1 corners that use no later corner."""
     return [math.comb(n - 1 + kind, kind) for kind in range(kinds)]
 
 
 def searchable(problem: DecisionProblem, corners: Sequence[Sequence[MovingCorner]]) -> bool:
-    """Whether the distributions are few enough to be kept."""
+    """Whether there are few enough distributions to keep them."""
     sizes = [
         sum(math.comb(n + len(own) - 1, n) * (n + 1) for n in range(min(g.max_affected, problem.max_affected) + 1))
         for g, own in zip(problem.groups, corners, strict=True)
@@ -59,7 +60,7 @@ def searchable(problem: DecisionProblem, corners: Sequence[Sequence[MovingCorner
 
 @lru_cache(maxsize=8)
 def _levels(corners: tuple[MovingCorner, ...], most: int) -> tuple[OfGroup, ...]:
-    """The distributions of 0, ..., ``most`` reached voters; multisets in the order of `darrm.certificate.groups`."""
+    """The distributions of 0, ..., ``most`` affected voters; multisets in the order of `darrm.certificate.groups`."""
     one = np.ones((1, 1))
     made = [OfGroup(one, one, 0 * one)]
     weights = [tuple(map(float, (c.not_p, c.p, c.not_q, c.q, c.gap))) for c in corners]
@@ -86,7 +87,7 @@ def _windows(sure: int, n: int) -> NDArray[np.intp]:
 
 
 class GroupSearch:
-    """The worst states of a table X, float64, of one answer."""
+    """Finds the worst states of a table X, float64, for one answer."""
 
     def __init__(self, X: Array, problem: DecisionProblem, corners: Sequence[tuple[MovingCorner, ...]]) -> None:
         self._X, self._shape, self._most = X, problem.table_shape, problem.max_affected
@@ -103,7 +104,7 @@ class GroupSearch:
         return int(ways.sum())
 
     def at(self, found: Found) -> list[tuple[int, int]]:
-        """The state: how many surely say 1, and the place of the multiset, of each group."""
+        """The state: for each group the number of deterministic votes for 1, and the index of the multiset."""
         shape: list[int] = []
         for levels, size, n in zip(self._levels, self._shape, found.reached, strict=True):
             shape += [size - n, len(levels[n].q_side)]
@@ -124,9 +125,9 @@ class GroupSearch:
         return float(V.item()), float(W.item()), float(D.item())
 
     def worst(self, kappa: float, most: int = 1, above: float = -math.inf) -> Iterator[Found]:
-        """The largest of D - kappa W in each block of states, or in parts of it if there are fewer than ``most``.
+        """The largest D - kappa W in each block of states; in parts of blocks, if there are fewer than ``most``.
 
-        Those that are not above ``above`` are left out.
+        Values up to ``above`` are left out.
         """
         each = -(-most // self._n_blocks)
         *earlier, last = self._shape
@@ -156,7 +157,7 @@ class GroupSearch:
         q_side: Array,
         difference: Array | None,
     ) -> tuple[_Rows, Array, Array]:
-        """The tables after group g: rows for all states of the groups so far, axes for those that are left."""
+        """The tables after group g: rows for all states of the groups so far, axes for the remaining groups."""
         made, sides, start = [], [], 0
         W = q_side.reshape(len(q_side), size, -1)
         D = None if difference is None else difference.reshape(W.shape)

@@ -1,15 +1,16 @@
 """Separation for groups of voters: the worst case of one decision over every multiset of corners of every group.
 
-A release answers 1 with probability X(n) for the numbers n = (n_1, ..., n_G) of ones. The reached voters of a group
-sit at corners (p, p'), the others surely say 0 or 1. The tables
+A release answers 1 with probability X(n) for the numbers n = (n_1, ..., n_G) of ones. The affected voters of a group
+sit at corners (p, p'), the others vote 0 or 1 with certainty. The tables
 
-    V(A, z) = E X,  W(A, z) = E' X      A: how many voters at which corner, z: how many say 1 for sure, group by group
+    V(A, z) = E X,  W(A, z) = E' X      A: affected voters at each corner, z: other voters for 1, by group
 
 start at V = W = X. One more voter of a group at the corner (p, p') takes the group's axis through
 
     V <- (1 - p) V(z) + p V(z + 1),     W <- (1 - p') W(z) + p' W(z + 1),
 
-which are sums of products of nonnegative numbers. docs/decisions.md has lemmas and rounding.
+which are sums of products of nonnegative numbers. The hockey-stick divergence of a case, V - e^epsilon W, is called its
+excess. Lemmas and rounding are in docs/decisions.md.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ from darrm.problem.group_corners import MAX_ENTRIES, GroupCase, entries, group_c
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import Limit
 
-MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
-_KEPT = 2_000_000  # entries, up to which tables are kept for the next epsilon
-_AT_ONCE = 100  # cases to propose
-_LIKELY = 4  # states that are looked at closely
-_SAFE = 1e-290  # products below could lose digits, or vanish
+MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where float64 is not enough
+_KEPT = 2_000_000  # largest number of entries of tables that are kept for the next epsilon
+_AT_ONCE = 100  # largest number of proposed cases
+_LIKELY = 4  # number of states that are computed with rounding
+_SAFE = 1e-290  # smaller products could lose digits, or vanish
 _U = 2.0**-53
-_EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
+_EXACT = Decimal("1e-50")  # relative error of some thousand operations with 60 digits
 _BEYOND = 1e300
 
 
@@ -61,14 +62,14 @@ class _Tables(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """All states in which so many voters of each group are reached; tables of shape (answers, states of each group)."""
+    """The states with given numbers of affected voters; tables of shape (answers, states of each group)."""
 
     reached: tuple[int, ...]
     tables: _Tables
 
 
 def check_size(problem: DecisionProblem) -> None:
-    """Refuse a problem whose tables are too large, and arithmetic that proves nothing."""
+    """Refuse a problem whose tables are too large, and a process whose arithmetic certifies nothing."""
     check_arithmetic()
     if _counted(problem, problem.max_affected) <= MAX_ENTRIES:
         return
@@ -83,7 +84,7 @@ def check_size(problem: DecisionProblem) -> None:
 
 
 def _counted(problem: DecisionProblem, reached: int) -> int:
-    """`entries` of pure voters of whom so many are reached, up to `MAX_ENTRIES`, beyond which any number stands."""
+    """`entries` for (epsilon, 0)-DP voters with that many affected; counting stops above `MAX_ENTRIES`."""
     smaller = DecisionProblem(problem.groups, 1.0, 0.0, max_affected=reached)
     return entries(smaller, pure=True, most=MAX_ENTRIES)
 
@@ -99,14 +100,14 @@ class GroupSeparation:
 
     Notes
     -----
-    With u = 2^-53 and N reached voters, an entry of V or W has relative error at most (3 N + 1) u: each step has two
+    With u = 2^-53 and N affected voters, an entry of V or W has relative error at most (3 N + 1) u: each step has two
     products, with weights that are the float64 nearest to exact ones, and a sum. V - W has its own recurrence,
 
         V - W  <-  (1 - p) (V - W)(z) + p (V - W)(z + 1) + (p - p') (W(z + 1) - W(z)),
 
-    with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all reached voters. Of the two bounds on an
+    with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all affected voters. Of the two bounds on an
     excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product
-    could be below 1e-290 all of it is done in decimals of 60 digits instead.
+    could be below 1e-290, decimals of 60 digits replace float64.
     """
 
     def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
@@ -128,14 +129,14 @@ class GroupSeparation:
 
     def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
         """The worst case of each block of states, for both answers together."""
-        last = self._last  # of this call: another may be made meanwhile
+        last = self._last  # local to this call: another thread may call meanwhile
         if last is None or last[0] != epsilon:
             bounds = _Bounds(epsilon, self._exact)
             last = self._last = epsilon, tuple(self._worst(block, bounds) for block in self._blocks())
         return last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of the cases that `GroupSearch` finds; of all where it does not apply."""
+        """The worst of the cases that `GroupSearch` finds; of all cases where it does not apply."""
         if not self._searches:
             return largest(self.worst_cases(epsilon))
         bounds, kappa = _Bounds(epsilon, self._exact), _kappa(epsilon)
@@ -146,9 +147,9 @@ class GroupSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[GroupCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; none for effort 1, for no case is kept.
+        """Cases above ``threshold``, spread over all blocks of states; none for effort 1, because no case is kept.
 
-        Of those that `GroupSearch` finds, only the excess and the case are known.
+        A case that `GroupSearch` finds has its excess only, and no sides.
         """
         if effort == 1:
             return []
@@ -164,13 +165,13 @@ class GroupSeparation:
         ]
 
     def facts(self) -> Facts:
-        """Two answers, and the least probability of one."""
+        """The number of answers, two, and the least probability of one."""
         low, high = Fraction(float(self._table.min())), Fraction(float(self._table.max()))
         return Facts(answers=2, least=min(low, 1 - high))
 
     @cached_property
     def _searches(self) -> dict[int, GroupSearch]:
-        """For each answer; none where float64 or the time it takes does not allow it."""
+        """A search for each answer; none where float64 or the running time does not allow it."""
         if self._exact or self._fails or not searchable(self._problem, self._corners):
             return {}
         # Where swapping the answers and all votes changes nothing, a case has a mirror image.
@@ -210,7 +211,7 @@ class GroupSeparation:
         p_side, q_side = tables.p_side[answer].flat[at], tables.q_side[answer].flat[at]
         difference = (1 if answer else -1) * float(tables.difference.flat[at])
         gaps = self._gaps(block.reached)
-        if p_side < gaps:  # then the sides have fewer rounding errors than what has its own recurrence
+        if p_side < gaps:  # then the sides have smaller rounding errors than V - W by its own recurrence
             difference = float(p_side - q_side)
         where = zip(np.unravel_index(at, tables.difference.shape), self._problem.groups, block.reached, strict=True)
         states = [divmod(int(index), group.count - reached + 1) for index, group, reached in where]
@@ -225,14 +226,14 @@ class GroupSeparation:
         )
 
     def _with_failures(self, bound: Any) -> float:
-        """The excess of the voters from that of their corners, rounded up."""
+        """The excess with the delta events of voters included, from that of their corners, rounded up."""
         if not self._fails:
             return rounded_up(bound) if self._exact else float(bound)
         with decimals(Decimal(1)):
             return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
 
     def _gaps(self, reached: tuple[int, ...]) -> float:
-        """At least the sum of |p - p'| over all reached voters."""
+        """Upper bound on the sum of |p - p'| over all affected voters."""
         return sum(n * gap for n, gap in zip(reached, self._largest_gaps, strict=True)) * (1 + 1e-12)
 
     @cached_property
@@ -240,7 +241,7 @@ class GroupSeparation:
         return tuple(max(abs(float(corner.gap)) for corner in corners) for corners in self._corners)
 
     def _leaves_float64(self) -> bool:
-        """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
+        """Whether a product of a positive entry and weights of all affected voters could be below 1e-290."""
         X = self._table
         least = min(float(side[side > 0].min(initial=1.0)) for side in (X, 1 - X))
         logs = []
@@ -269,7 +270,7 @@ class GroupSeparation:
     def _reached(
         self, tables: _Tables, reached: tuple[int, ...], states: tuple[int, ...], left: int
     ) -> Iterator[_Block]:
-        """The blocks with so many voters reached in the first groups."""
+        """The blocks with the given numbers of affected voters in the first groups."""
         g = len(reached)
         if g == len(self._problem.groups):
             yield _Block(reached, tables.reshaped(*states))
@@ -287,7 +288,7 @@ class GroupSeparation:
 
 
 class _Step:
-    """One more voter at a corner: the weights as they are used, and tables taken through them."""
+    """The step to one more voter at a corner: its weights, and the tables after it."""
 
     def __init__(self, corner: MovingCorner, *, exact: bool) -> None:
         kind: Any = Decimal if exact else float
@@ -305,7 +306,7 @@ class _Step:
 
 
 def _one_more(level: _Tables, steps: Sequence[_Step], prefixes: Sequence[int]) -> _Tables:
-    """The level with one more reached voter: each corner is added to the multisets that go no further than it."""
+    """The level with one more affected voter: each corner is added to the multisets that use no later corner."""
     parts = [
         step.taken(_Tables(level.p_side[:, :, :m], level.q_side[:, :, :m], level.difference[:, :m]))
         for step, m in zip(steps, prefixes, strict=True)
@@ -331,7 +332,7 @@ def _multisets(kinds: int, n: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _counts(group: VoterGroup, corners: Sequence[MovingCorner], reached: int, ones: int, which: int) -> CornerCounts:
-    """How many voters of a group are at which corner: of the multisets that one, and so many surely say 1."""
+    """The number of voters of a group at each corner, for one multiset and a number of deterministic votes for 1."""
     moving = _multisets(len(corners), reached)[which]
     still = (group.count - reached - ones, ones)
     return CornerCounts(*still, *moving, *[0] * (len(NAMES) - STILL - len(moving)))
@@ -342,7 +343,7 @@ def _kappa(epsilon: Decimal) -> float:
 
 
 class _Bounds:
-    """Upper bounds on excesses V - e^epsilon W, rounding included."""
+    """Upper bounds on V - e^epsilon W, rounding included."""
 
     def __init__(self, epsilon: Decimal, exact: bool) -> None:
         with decimals(epsilon):
@@ -350,7 +351,7 @@ class _Bounds:
         self._exact = exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
-        """For tables with so many reached voters, whose |p - p'| sum to ``gaps`` at most; both answers."""
+        """Bounds for tables with that many affected voters, whose |p - p'| sum to ``gaps`` at most; both answers."""
         V, W, D = tables
         if self._exact:
             with decimals(Decimal(1)):

@@ -1,7 +1,8 @@
-"""What voters at the corners of Delta add to a smoothed table: exactly (`Moves.grid`), and in bounds (`Moves.bounds`).
+"""The effect of voters at the corners of Delta on a smoothed table: exact (`Moves.grid`), and bounds (`Moves.bounds`).
 
 Voters at (Delta,0) and (1-Delta,1) move the side of p up and down, those at (0,Delta) and (1,1-Delta) the side of p'.
-All bounds are proved in docs/theory.md, "Bounds". Below, V is the table of X(p) and V' that of X(p').
+All bounds are proved in docs/theory.md, "Bounds". Below, V is the table of X(p) and V' that of X(p'), and "excess" is
+the hockey-stick divergence X(p) - e^epsilon X(p').
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from darrm.problem.majority import MajorityProblem
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Bound: TypeAlias = "Callable[[Sides, Reach, Mask, float], Sides]"
-BAND_TERMS = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products
-AVERAGED_TERMS = 24  # with more moves than this tables are averaged too
+BAND_TERMS = 24  # largest number of moves for which sums are taken entry by entry; above it, matrix products
+AVERAGED_TERMS = 24  # number of moves above which tables are averaged too
 ENTRIES_AT_ONCE = 1 << 14
 ROWS_AT_ONCE = 64
 
 
 class Reach(NamedTuple):
-    """How many voters may be at corners of Delta.
+    """The largest numbers of voters at corners of Delta.
 
     Attributes
     ----------
     up, down : ndarray of int, shape (columns,) or (rows, columns)
-        At most so many near 0, at (Delta,0) and (0,Delta), and near 1, for each column z.
+        The largest number near 0, at (Delta,0) and (0,Delta), and near 1, for each column z.
     together : int, or ndarray of shape (rows, 1)
-        At most so many in all.
+        The largest number in all.
     """
 
     up: Integers
@@ -45,18 +46,18 @@ class Reach(NamedTuple):
 
 
 class Moves:
-    """Voters at the corners of Delta, for one problem.
+    """The effect of voters at the corners of Delta, for one problem.
 
     Attributes
     ----------
     pmf, moved : ndarray
         See `darrm.numerics.binomials.binomials`.
     terms : int
-        How many moves are followed on either side, 0 moves included.
+        The number of moves that are computed on each side, 0 moves included.
     many : bool
-        Whether they are so many that averaging comes first (bound 4).
+        Whether there are so many that averaging (bound 4) comes first.
     beyond : float
-        At least the probability of more, up and down together.
+        Upper bound on the probability of more moves, up and down together.
     """
 
     def __init__(self, problem: MajorityProblem, negligible: float) -> None:
@@ -71,8 +72,8 @@ class Moves:
     def bounds(self) -> tuple[Bound, ...]:
         """Bounds on the excess over all allowed moves, coarse to fine.
 
-        Each takes the tables, how many voters may move, the entries that are wanted (what it gives for others may be
-        infinite) and the relative error of table entries. Where few voters move, the first three are enough.
+        Each takes the tables, the largest numbers of moves, the requested entries (others may be infinite in the
+        result) and the relative error of table entries. Where few voters move, the first three are enough.
         """
         return (self.loose, self.envelope, self.closer, *((self.averaged,) if self.many else ()))
 
@@ -121,7 +122,7 @@ class Moves:
         return sums
 
     def loose(self, sides: Sides, reach: Reach, wanted: Mask | None, relative: float) -> Sides:
-        """Bound 1: with the chance that any voter moves, the tables reach their best entries."""
+        """Bound 1: if any voter moves, the tables are replaced by their best entries."""
         V, V_, difference = sides
         any_move = np.minimum(1.0, -self.moved[reach.together, 0] * (1 + 1e-9) + 1e-300)
         followed = np.maximum(0.0, any_move - self.beyond)
@@ -133,7 +134,7 @@ class Moves:
         )
 
     def envelope(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:
-        """Bound 2: rising tables above V and below V'; for those the worst is that all move."""
+        """Bound 2: rising tables above V and below V'; for those, moving all voters is the worst."""
         V, V_, difference = sides
         higher = np.maximum.accumulate(V, axis=1)
         lower = np.minimum.accumulate(V_[:, ::-1], axis=1)[:, ::-1]
@@ -158,7 +159,7 @@ class Moves:
         return bounds
 
     def closer_at(self, sides: Sides, rows: Integers, at: Integers, reach: Reach, relative: float) -> Sides:
-        """Bound 3 at some entries."""
+        """Bound 3 at the given entries."""
         V, V_, difference = sides
         steps = np.arange(self.terms)
         ahead = np.minimum(at[:, None] + steps, V.shape[1] - 1)
@@ -194,7 +195,7 @@ class Moves:
 
     @staticmethod
     def _best_of_both(best: Callable[[Array, int], Array], V: Array, V_: Array, most: int) -> tuple[Array, Array]:
-        """``best`` of V upwards, and the least of V' downwards: the same of -V' read backwards."""
+        """``best`` of V for moves up, and the least of V' for moves down, which is ``best`` of -V' read backwards."""
         found = best(np.concatenate([V, -V_[:, ::-1]]), most)
         return found[: len(V)], -found[len(V) :, ::-1]
 
@@ -207,7 +208,7 @@ class Moves:
         return reached
 
     def one_side_each(self, sides: Sides, most: int) -> tuple[Sides, Integers, Integers]:
-        """The worst with i voters at (Delta,0) and l at (1,1-Delta), each side on its own: attained, and i, l."""
+        """The worst case with i voters at (Delta,0) and l at (1,1-Delta), each side separately, with i and l."""
         V, V_, _ = sides
         moves = np.zeros((2 * len(V), V.shape[1]), dtype=np.int64)
         p_side, q_side = self._best_of_both(lambda table, most: self._best(table, most, moves), V, V_, most)
@@ -232,7 +233,7 @@ class Moves:
             yield table
 
     def grid(self, table: Array, z: int, ups: int, downs: int) -> tuple[Array, Array]:
-        """E table(z + Bin(i) - Bin(j)) for i < ups, j < downs, and the same less table(z), not by subtracting."""
+        """E table(z + Bin(i) - Bin(j)) for i < ups, j < downs, and that minus table(z), without cancellation."""
         s, r = min(self.terms, ups), min(self.terms, downs)
         around = table[z + np.arange(s)[:, None] - np.arange(r)]
         down = self.pmf[:downs, :r].T

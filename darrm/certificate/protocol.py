@@ -1,7 +1,8 @@
-"""What every separation engine answers. Certificates, design and accounting ask only this.
+"""The interface of every separation engine, which certificates, design and accounting use.
 
-A release is searched over all pairs of neighbouring data sets and all sets S of answers for the largest hockey-stick
-excess Pr[S | D] - e^epsilon Pr[S | D']. `darrm.certificate.engines` knows which engine serves which problem.
+A release is searched over all pairs of neighbouring data sets and all sets S of answers for its hockey-stick
+divergence, the largest Pr[S | D] - e^epsilon Pr[S | D']. That value for one case is called its excess.
+`darrm.certificate.engines` knows which engine serves which problem.
 """
 
 from __future__ import annotations
@@ -14,31 +15,31 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Case(Protocol):
-    """Where a worst case is: for a majority, how many voters sit at which corner. Hashable."""
+    """A worst-case configuration: for a majority, the number of voters at each corner. Hashable."""
 
     def named(self) -> dict[str, int]:
-        """How many voters sit where, in the words of a certificate."""
+        """The number of voters at each corner or kind, in the words of a certificate."""
 
     def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The worst case among some, at one epsilon.
+    """The worst case among a set of cases, at one epsilon.
 
     Attributes
     ----------
     bound : float
         Upper bound on the excess Pr[S | D] - e^epsilon Pr[S | D'] of all these cases.
     rounding : float
-        About what ``bound`` includes for rounding errors; where it is above 0, ``case`` attains all of it but for about
-        twice that.
+        About the part of ``bound`` that covers rounding errors; where it is above 0, ``case`` achieves ``bound`` up to
+        about twice that.
     case : Case or None
-        None for a bound without a search: it says nothing of where the worst case is.
+        None for a bound without a search, which does not locate the worst case.
     p_side, q_side, difference : float
-        Pr[S | D], Pr[S | D'] and the first less the second at ``case``.
+        Pr[S | D], Pr[S | D'] and the first minus the second at ``case``.
     share : float
-        The number of answers in S over the number of all answers.
+        The number of answers in S divided by the number of all answers.
     """
 
     bound: float
@@ -51,12 +52,12 @@ class WorstCase:
 
 
 class Facts(NamedTuple):
-    """What accounting asks about a release beside its worst cases.
+    """Facts about a release that accounting needs besides its worst cases.
 
     Attributes
     ----------
     answers : int
-        How many answers there are; exact composition of many releases is for two.
+        The number of answers; exact composition of many releases is for two.
     least : Fraction
         The least Pr[S | votes] over all votes and single answers S.
     epsilon_floor : Decimal
@@ -69,16 +70,16 @@ class Facts(NamedTuple):
 
 
 class Separation(Protocol):
-    """The search over all cases of one release that is held to one limit.
+    """The search over all cases of one release that must keep one limit.
 
-    The limit says at which delta answers must be sharp. Any epsilon may be asked for.
+    Results are sharp at the delta of the limit. Every method takes any epsilon.
     """
 
     def worst_cases(self, epsilon: Decimal) -> Sequence[WorstCase]:
         """Worst cases that cover every case: the largest bound holds for all neighbours and all sets of answers."""
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of some cases, found quickly: attained, and no bound on the others unless the engine says so."""
+        """The worst of some cases, found quickly: achieved, and a bound on other cases only if the engine states it."""
 
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()
@@ -90,14 +91,15 @@ class Separation(Protocol):
         epsilon : Decimal
         threshold : float
         effort : {0, 1, 2}
-            How widely to look: at the usual cases, or some if they are many; around ``near``; at all usual cases.
+            The range of the search: 0 the common case families, or some of them if they are many; 1 around ``near``; 2
+            all common case families.
         near : collection of Case
-            Cases that were broken before, of this engine's own kind; with effort 0 or 2 all that are known, which need
-            not be found again.
+            Cases of this engine that were found before; with effort 0 or 2 all known ones, which need not be found
+            again.
         """
 
     def facts(self) -> Facts:
-        """What accounting asks."""
+        """The facts that accounting needs."""
 
 
 def largest(worst_cases: Iterable[WorstCase]) -> WorstCase:

@@ -1,4 +1,4 @@
-"""How far rounding can move a computed excess: one epsilon in two forms, each with its proved error bound.
+"""Rounding error of a computed hockey-stick divergence ("excess"): two forms for one epsilon, each with a proved bound.
 
 docs/theory.md, section "Rounding": Lemma 6 is `Scale.relative`, Lemma 7 is `Scale.absolute`.
 """
@@ -20,7 +20,7 @@ from darrm.problem.majority import MajorityProblem
 
 _U = 2.0**-53
 _LARGEST = float(np.finfo(np.float64).max)
-TINY = 1e-314  # more than underflow can add up to: 2^-1074 for each of 10^9 operations behind one number
+TINY = 1e-314  # above the sum of all underflow: 2^-1074 for each of 10^9 operations behind one number
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Scale:
     relative, absolute : float
         Lemma 6 and Lemma 7.
     underflow : float
-        What underflow can have taken from a product e^-epsilon X(p).
+        Upper bound on the underflow of a product e^-epsilon X(p).
     beyond : float
-        The probability of more moves than are followed.
+        The probability of more moves than are computed.
     """
 
     shrink: float
@@ -58,9 +58,9 @@ class Scale:
         Parameters
         ----------
         sides : Sides
-            Computed X(p) and X(p'), each a sum of nonnegative terms, and X(p) - X(p'), not by subtracting those.
+            Computed X(p) and X(p'), each a sum of nonnegative terms, and X(p) - X(p') by its own recurrence.
         enough : float
-            Bounds up to this need not be the best of both forms.
+            Bounds up to this value need not be the smaller of both forms.
         """
         if enough > -math.inf and sides.q_side.ndim > 1:
             ceilings = self.ceilings(sides)
@@ -72,10 +72,10 @@ class Scale:
         bound = self._by_ratio(self._ratio_score(sides))
         if self.kappa < 2:
             bound = np.minimum(bound, self._by_difference(self._difference_score(sides)))
-        return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
+        return np.where(np.isnan(bound), np.inf, bound)  # NaN should not occur; if it does, it must not pass
 
     def largest(self, sides: Sides) -> tuple[float, tuple[int, int]]:
-        """The largest of `excess` over two dimensions, and where it is first."""
+        """The largest of `excess` over two dimensions, and its first position."""
         ceilings = self.ceilings(sides)
         attained = self.excess(sides.at(int(np.argmax(ceilings)))).max()
         rows = (~(ceilings < attained)).nonzero()[0]
@@ -101,7 +101,7 @@ class Scale:
         return np.subtract(score, (1 - self.relative) * sides.q_side, out=score)
 
     def _by_ratio(self, score: Array) -> Array:
-        # Multiplied by e^epsilon on the side that keeps an upper bound. 0 stays 0: there both sides are equal to the
+        # Multiplied by e^epsilon, rounded so that it stays an upper bound. 0 stays 0: there both sides are equal to the
         # last bit, as X = 0 on both for a table with gamma(K) = 1.
         up, down = math.nextafter(self.shrink, 1), math.nextafter(self.shrink, 0)
         score = np.where(score == 0, 0.0, _higher(score)) + (up * self.beyond + self.underflow)
@@ -133,7 +133,7 @@ def scale(epsilon: Decimal, problem: MajorityProblem, gamma: Array, weights: Wei
 
 
 def _underflow(shrink: float, problem: MajorityProblem, gamma: Array, weights: Weights) -> float:
-    """What underflow can have taken from a product e^-epsilon X(p); 0 if there was none."""
+    """Upper bound on the underflow of a product e^-epsilon X(p); 0 if there was none."""
     chances = [weights.hi, weights.lo]
     if problem.Delta > 0:
         chances += [problem.Delta, 1 - problem.Delta]

@@ -1,4 +1,4 @@
-"""Repair: a noise function scaled down until its guarantee is certified."""
+"""`darrm.repair`: scales a release down until its guarantee is certified."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from darrm.problem.limits import Limit, Problem, guarantee
 
 @usual_arithmetic
 def repair(release: ArrayLike, problem: Problem) -> Array:
-    """A release, such as a noise function gamma, scaled down until the guarantee of the problem is certified.
+    """Scale a release, such as a noise function gamma, down until the guarantee of the problem is certified.
 
-    Scaling by s releases a fair coin with probability 1 - s; of several answers any, all as likely. The factor follows
-    from the worst case; rounding the scaled table is not homogeneous, so it is verified again, and scaled a little
-    lower if need be.
+    Scaling by s releases a uniformly random answer with probability 1 - s, which is a fair coin flip for a majority.
+    The factor follows from the worst case. Rounding is not homogeneous, so the scaled table is verified again, and
+    scaled a little lower if needed.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def repair(release: ArrayLike, problem: Problem) -> Array:
 
 
 def repair_all(table: Array, limits: Sequence[Limit[Problem]]) -> Array:
-    """`repair` of a table for several limits at once; scaling down for one breaks another by rounding at most."""
+    """`repair` of a table for several limits; scaling down for one limit breaks another by rounding at most."""
     engine(limits[0].problem).check_size(limits[0].problem)
     while True:
         before = table
@@ -65,14 +65,14 @@ def repair_all(table: Array, limits: Sequence[Limit[Problem]]) -> Array:
 
 
 def shrink(table: Array, limit: Limit[Problem]) -> Array:
-    """The table mixed with a fair coin until cases that are quickly found hold: nearly `repair`, proves nothing."""
+    """The table mixed with a random answer until quickly found cases hold: like `repair`, without a certificate."""
     return _scaled(table, limit, lambda scaled: [search(scaled, limit).glimpse(limit.epsilon)])
 
 
 def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array], Iterable[WorstCase]]) -> Array:
-    """The release scaled down until none of its worst cases needs more than delta.
+    """The release, scaled down until no worst case needs more than delta.
 
-    s times it and 1 - s times a fair coin has the excess s E - (1 - s) share (e^epsilon - 1) where it had E.
+    A case of hockey-stick divergence E has s E - (1 - s) share (e^epsilon - 1) after scaling by s.
     """
     delta = Decimal(limit.delta)
     table, scale, slack = original, 1.0, 2.0**-51
@@ -91,6 +91,6 @@ def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array
         table = encodings.of(limit.problem, original).mixed(original, scale)
     raise CertificateError(
         f"No mix of this release with a fair coin could be verified for epsilon = {float(limit.epsilon):g}, "
-        f"delta = {limit.delta:g}, down to a share of {scale:g}: float64 cannot tell it from no privacy. "
+        f"delta = {limit.delta:g}, down to a share of {scale:g}: float64 cannot distinguish it from no privacy. "
         "Nothing is released. Raise the guaranteed epsilon or delta."
     )

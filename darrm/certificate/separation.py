@@ -1,8 +1,8 @@
 """Separation: the worst case of one noise function over the complete corner set, with a true upper bound.
 
-No bound here looks at a solver's answer, its tolerances or its rows: the table alone is taken through the smoothing
+The bound uses the table alone, and no answer, tolerance or row of a solver. The table is taken through the smoothing
 recurrences over every multiset of corners, with a bound on all rounding (derived in docs/theory.md). `broken` proposes
-cases for cuts from the same tables, and bounds nothing.
+cases for cuts from the same tables, without a bound. "Excess" is the hockey-stick divergence of a case.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from darrm.problem.noise_function import acceptance, noise_function
 
 MAX_K = 3001
 _SUBNORMAL = np.array([5e-324])
-_NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # costs less than any multiset
-_ONE_IN = 8  # n that are looked at first
+_NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # below the excess of any multiset
+_ONE_IN = 8  # number of n that are computed first
 _ROWS_AT_ONCE = 32  # of the edge
-_LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
-_LOOKS = 64  # steps after which the time is looked at
+_LARGE = 100  # least K for which multisets with few voters at (lo,hi) come before all
+_LOOKS = 64  # steps between checks of the time
 
 
 def check_arithmetic() -> None:
@@ -53,7 +53,7 @@ def check_arithmetic() -> None:
 
 
 def check_size(problem: MajorityProblem) -> None:
-    """Refuse a K whose tables would not fit in memory or end in reasonable time, and arithmetic that proves nothing.
+    """Refuse a K that takes too much memory or time, and a process whose arithmetic certifies nothing.
 
     Raises
     ------
@@ -69,13 +69,13 @@ def check_size(problem: MajorityProblem) -> None:
 
 
 class _Edge(NamedTuple):
-    """For some n and each z one multiset with b = 0: as many as may at (D,0), then as many as may at (1,1-D).
+    """One multiset with b = 0 for some n and each z: as many voters as allowed at (D,0), then as many at (1,1-D).
 
     Attributes
     ----------
     n : ndarray of int, shape (rows, 1)
     sides : Sides, shape (rows, K + 1)
-        Entries with z > K - n stand for nothing; they cost less than any that counts.
+        Entries with z > K - n are placeholders below any real entry.
     up, down : ndarray of int, same shape
     """
 
@@ -90,14 +90,14 @@ class CornerSeparation:
 
         max over allowed (p, p') of   X(p) - e^epsilon X(p'),     X(p) = Pr[release 1 | p]
 
-    All C(K+7,7) multisets are covered (C(K+3,3) if Delta = 0) without being listed. Tables that rise settle theirs with
-    one candidate; bounds settle most others; the rest is searched exactly.
+    All C(K+7,7) multisets are covered (C(K+3,3) if Delta = 0) without a list of them. For rising tables one candidate
+    is the worst; bounds exclude most other multisets; the rest is searched exactly.
 
     Parameters
     ----------
     gamma : array_like, shape (K + 1,)
     limit : Limit
-        Its epsilon is where `worst_cases` are asked for in the end; any other may be asked for.
+        `worst_cases` is sharpest at its epsilon; any other epsilon is allowed.
 
     Raises
     ------
@@ -107,8 +107,8 @@ class CornerSeparation:
     Notes
     -----
     O(K^3) at most if Delta = 0, in practice an eighth of that from 300 affected voters on, and O(K^2) if gamma is
-    monotone; for Delta > 0 the same times the number of voters that may move with a probability that matters, and
-    O(K^2) more for each entry that no bound settles. O(K^2) memory.
+    monotone; for Delta > 0 that, times the number of voters whose delta events have a probability above rounding, and
+    O(K^2) more for each entry that no bound decides. O(K^2) memory.
     """
 
     def __init__(self, gamma: ArrayLike, limit: Limit[MajorityProblem]) -> None:
@@ -116,7 +116,7 @@ class CornerSeparation:
         self._problem, self._delta = limit.problem, limit.delta
         self._gamma = noise_function(gamma, self._problem.K)
         self._weights = weights(self._problem.epsilon, self._problem.Delta)
-        # Moves left out must not count beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
+        # Omitted moves must be negligible beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
         self._moves = Moves(self._problem, 1e-17 * self._delta / 4)
         self._scales: dict[Decimal, Scale] = {}
         self._glimpsed: dict[Decimal, WorstCase] = {}
@@ -125,21 +125,21 @@ class CornerSeparation:
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         """Bounds on all multisets, by n = a + b, each with its worst multiset if it was searched for.
 
-        Where bounds settled a level without a search, the multiset is that of `glimpse`. The first entry is the
-        glimpse; levels that some other multiset dominates are left out.
+        Where bounds decide a level without a search, the multiset is that of `glimpse`. The first entry is the glimpse;
+        levels that another multiset dominates are left out.
         """
         attained = self.glimpse(epsilon)
         if self._fair:
             return [attained]
         forms = self._scale(epsilon)
-        # A bound that was settled without a search says nothing of where the worst case is.
+        # A bound without a search does not locate the worst case.
         return [attained] + [
             worst if worst.case else replace(attained, bound=worst.bound)
             for worst in self._pass.scan(forms, self._settled(forms, attained.bound))
         ]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of some multisets with none at (lo,hi): allowed ones, found in O(K^2), but no bound for all."""
+        """The worst of some allowed multisets with no voter at (lo,hi), in O(K^2); not a bound for all multisets."""
         if epsilon not in self._glimpsed:
             self._glimpsed[epsilon] = self._glimpse(self._scale(epsilon))
         return self._glimpsed[epsilon]
@@ -147,16 +147,16 @@ class CornerSeparation:
     def _glimpse(self, forms: Scale) -> WorstCase:
         if self._fair:
             return self._identical(forms)
-        first = int(not self._problem.Delta)  # before it nobody is reached, which `_identical` looks at
+        first = int(not self._problem.Delta)  # at n = 0 no voter is affected, which `_identical` covers
         excess, (at, z) = forms.largest(self._edge.sides.at(slice(first, None)))
         return largest((self._identical(forms), self._on_edge(self._edge, forms, first + at, z, excess)))
 
     def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()) -> list[WorstCase]:
         """Multisets whose excess is above ``threshold``, quickly found; there may be others.
 
-        Effort 0 looks at the O(K^2) multisets without (lo,hi), from K = 100 on at one n in 8, for neighbouring n have
-        much the same rows; 1 at levels and numbers at (lo,hi) up to those of ``near``, from K = 100 on at least at
-        those with neither (hi,lo) nor (lo,hi); 2 at all multisets without (lo,hi).
+        Effort 0 searches the O(K^2) multisets without (lo,hi), from K = 100 on one n in 8, because neighbouring n have
+        similar rows. Effort 1 searches levels and numbers at (lo,hi) up to those of ``near``, from K = 100 on at least
+        those with neither (hi,lo) nor (lo,hi). Effort 2 searches all multisets without (lo,hi).
         """
         cases: list[WorstCase] = []
         large, forms = self._problem.K >= _LARGE, self._scale(epsilon)
@@ -176,7 +176,7 @@ class CornerSeparation:
 
     @property
     def _fair(self) -> bool:
-        """Whether every label is a fair coin: then p = p' stands for all pairs, and nothing is rounded."""
+        """Whether every label is a fair coin flip; then p = p' covers all pairs, without rounding."""
         return not self._gamma[self._problem.K // 2 + 1 :].any()
 
     @cached_property
@@ -187,7 +187,7 @@ class CornerSeparation:
         """The edge for the multiples n of ``spacing``."""
         K, t, w = self._problem.K, self._problem.max_affected, self._weights
         taken, z = np.arange(0, t + 1, spacing)[:, None], np.arange(K + 1)
-        # One block: three would go back to the system, to be asked for again page by page.
+        # One block of memory: three would be returned to the system and requested again page by page.
         edge = Sides(*np.tile(np.reshape(_NOTHING, (3, 1, 1)), (taken.size, K + 1)))
         # X(p), X(p') and their difference, with n voters at (hi,lo).
         tables = np.array([acceptance(self._gamma)] * 2 + [np.zeros(K + 1)])
@@ -206,11 +206,11 @@ class CornerSeparation:
                     side[n // spacing, : K - n + 1] = table[: K - n + 1]
         if not self._problem.Delta:
             for side, nothing in zip(edge, _NOTHING, strict=True):
-                side[0] = nothing  # p = p' is looked at on its own
+                side[0] = nothing  # p = p' is treated separately
             none = np.broadcast_to(np.zeros((1, 1), dtype=np.int64), edge.p_side.shape)
             return _Edge(taken, edge, none, none)
         up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
-        down = np.minimum(z, t - taken - up) if t < K else z  # where z > K - n nothing is looked at
+        down = np.minimum(z, t - taken - up) if t < K else z  # entries with z > K - n are not used
         down = np.broadcast_to(down, up.shape)
         for first in range(0, taken.size, _ROWS_AT_ONCE):
             check_time()
@@ -243,13 +243,13 @@ class CornerSeparation:
         return self._scales[epsilon]
 
     def _settled(self, forms: Scale, attained: float) -> float:
-        """Up to where bounds are not looked into: a little above what is attained, but never across delta."""
+        """The value up to which bounds are not refined: a little above the achieved excess, but never across delta."""
         right_side = min(forms.kappa, 1e300) / 2 + self._delta
         settled = attained + (1e-13 * right_side if forms.kappa < 2 else 4 * forms.relative)
         return min(settled, self._delta) if attained <= self._delta else settled
 
     def _identical(self, forms: Scale) -> WorstCase:
-        """p = p': the excess is -(e^epsilon - 1) X exactly, which is 0, not nearly 0, where X is."""
+        """The worst case with p = p': its excess is exactly -(e^epsilon - 1) X, and so exactly 0 where X is."""
         X = acceptance(self._gamma)
         z = int(np.argmin(X))
         bound = -forms.kappa * (1 - forms.relative) * X[z] if X[z] else 0.0

@@ -1,7 +1,7 @@
 """Smoothed acceptance tables: the probability of releasing 1 when some voters sit at given corners.
 
-The certificate is computed from these alone. They start from the noise function itself and share nothing
-with the rows of the linear program: no corner list, no distribution of L.
+The certificate is computed from these tables alone. They start from the noise function and share no code with the rows
+of the linear program: no corner list, and no distribution of L.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from darrm.numerics.deadline import check_time
 from darrm.problem.corners import Weights
 from darrm.problem.noise_function import acceptance
 
-Index: TypeAlias = Any  # whatever numpy takes between brackets
+Index: TypeAlias = Any  # any numpy index
 _NEVER = 1 << 60
-_AT_ONCE = 1 << 14  # table entries that stay in the cache
+_AT_ONCE = 1 << 14  # number of table entries that fit into the cache
 
 
 class Sides(NamedTuple):
-    """X(p), X(p') and X(p) - X(p'): attained, or bounds from above, below and above."""
+    """X(p), X(p') and X(p) - X(p'), either exact or as an upper, a lower and an upper bound."""
 
     p_side: Array
     q_side: Array
@@ -35,7 +35,7 @@ class Sides(NamedTuple):
 
 
 class _Bends(NamedTuple):
-    """How far tables in the gap after each b can be from those beside it: V_ab above, V_ba below."""
+    """The largest distance of tables in the gap after each b from those at its ends: V_ab above, V_ba below."""
 
     b: NDArray[np.int64]
     each: Array  # shape (2, b.size, columns)
@@ -43,7 +43,7 @@ class _Bends(NamedTuple):
 
 
 class SmoothLevel(NamedTuple):
-    """Tables for n = a + b voters at (hi,lo) and (lo,hi): one row for each b that is followed, column c = 0..K-n.
+    """Tables for n = a + b voters at (hi,lo) and (lo,hi): one row for each computed b, column c = 0..K-n.
 
     The next level overwrites them.
 
@@ -51,16 +51,16 @@ class SmoothLevel(NamedTuple):
     ----------
     n : int
     b : ndarray of int, shape (rows,)
-        The numbers of voters at (lo,hi), rising; a = n - b. Those left out are dominated, or in a gap, or were not
-        asked for (see `levels`).
+        The rising numbers of voters at (lo,hi); a = n - b. A missing b is dominated, in a gap, or was not requested
+        (see `levels`).
     sides : Sides, each of shape (rows, K - n + 1)
         V_ab(c) = E X(c + Bin(a,hi) + Bin(b,lo)), V_ba(c), and their difference, carried by its own recurrence.
     rises : ndarray of bool, shape (rows,)
-        V_ab is proved nondecreasing in c.
+        Whether V_ab is proved nondecreasing in c.
     gaps : ndarray of int, shape (gaps,)
-        The rows after which tables are left out for which `stand_ins` stand.
+        The rows that are followed by a gap, whose tables are not computed and are bounded by `stand_ins`.
     settles : bool
-        All b > 0 of all further levels are dominated.
+        Whether all b > 0 of all further levels are dominated.
     """
 
     n: int
@@ -73,13 +73,13 @@ class SmoothLevel(NamedTuple):
 
     @property
     def alone(self) -> Index:
-        """The rows that are beside no gap."""
+        """The rows that are not next to a gap."""
         if not self.gaps.size:
             return slice(None)
         return np.delete(np.arange(self.b.size), np.union1d(self.gaps, self.gaps + 1))
 
     def stand_ins(self, columns: slice, relative: float) -> Sides:
-        """For each gap a table that is at least all V_ab in and beside it, one at most all V_ba, and their difference.
+        """Bounds for each gap: a table above all V_ab in and next to it, one below all V_ba, and their difference.
 
         ``relative`` is at least twice the relative error of table entries.
         """
@@ -95,7 +95,7 @@ class SmoothLevel(NamedTuple):
         return Sides(high, np.maximum(low - below, 0.0), difference)
 
     def extremes(self) -> tuple[Array, Array]:
-        """For each c at least all V_ab and at most all V_ba, those in gaps too; shape (K - n + 1,) each."""
+        """An upper bound on all V_ab and a lower bound on all V_ba, gaps included; shape (K - n + 1,) each."""
         high, low = self.sides.p_side.max(axis=0), self.sides.q_side.min(axis=0)
         if self.bends is not None and self.gaps.size:
             above, below = self.bends.most[:, : high.size]
@@ -122,18 +122,17 @@ def levels(
     one more at (lo,hi) the same with hi and lo exchanged. W keeps the digits that V - V' would lose when epsilon
     is small. Each b has its own chain of tables, which begins with b voters at (lo,hi).
 
-    If V_ab is nondecreasing, every multiset with (a, b+1) costs at most as much as one with (a+1, b), and so it is for
-    all further voters: b+1 is left out (docs/theory.md, Lemma 5 (iii)). Whether V_ab rises is decided by its
-    differences, averaged on their own next to their absolute values: a rise counts only if it is more than rounding can
-    make.
+    If V_ab is nondecreasing, every multiset with (a, b+1) needs at most as much delta as one with (a+1, b), also with
+    further voters: b+1 is left out (docs/theory.md, Lemma 5 (iii)). Whether V_ab rises is decided by its differences,
+    which have their own recurrence, as have their absolute values: a rise counts only if it exceeds rounding.
 
     Parameters
     ----------
     spacing : int
-        If above 1, only the multiples of it are followed, and b < spacing, and those after the last multiple up to n.
-        Bounds stand for the tables in the gaps (docs/theory.md, Lemma 5a).
+        If above 1, only its multiples are computed, and b < spacing, and those after the last multiple up to n. Bounds
+        replace the tables in the gaps (docs/theory.md, Lemma 5a).
     wanted : ndarray of bool, shape (max_affected + 1,), optional
-        The b to follow besides 0.
+        The b to compute besides 0.
     """
     until = _followed(max_affected, most_b, spacing, wanted)
     last = int(np.flatnonzero(until >= 0)[-1])
@@ -141,7 +140,7 @@ def levels(
     margin = 1.01 * 2.0**-53 * (3 * max_affected + 20)
     b, dies = np.zeros(1, dtype=np.int64), np.full(1, _NEVER)
     rises = np.zeros(1, dtype=bool)
-    rises_from = _NEVER  # the least a at which some V_ab is known to rise
+    rises_from = _NEVER  # the least a with some V_ab known to rise
     bends: list[_Bends] = []
     no_gaps = np.zeros(0, dtype=np.int64)
     for n in range(max_affected + 1):
@@ -178,7 +177,7 @@ def levels(
 def _followed(
     max_affected: int, most_b: int | None, spacing: int, wanted: NDArray[np.bool_] | None
 ) -> NDArray[np.int64]:
-    """Up to which level each b is followed; -1 if it is not."""
+    """The last level of each b; -1 if it is not computed."""
     until = np.full(max_affected + 1, _NEVER)
     if spacing > 1:
         b = np.arange(spacing, max_affected + 1)
@@ -194,7 +193,7 @@ def _followed(
 class _Chains:
     """The tables of all rows, in place: V, V', W, and the differences of V with their absolute values.
 
-    The first row has all voters at (lo,hi); rows that are followed come below it.
+    The first row has all voters at (lo,hi); the computed rows come below it.
     """
 
     def __init__(self, gamma: Array, w: Weights) -> None:
@@ -213,15 +212,15 @@ class _Chains:
 
     @property
     def tables(self) -> Array:
-        """Those of the rows that are followed, shape (5, rows, columns); more rows than are in use."""
+        """The tables of all rows, shape (5, rows, columns); some of the rows are not in use."""
         return self._tables[:, 1:, : self._columns]
 
     def one_more(self, rows: int, newest: bool) -> None:
-        """One more voter at (hi,lo) for each row that is followed, and one at (lo,hi) for the first, if asked."""
+        """Add a voter at (hi,lo) to each computed row, and one at (lo,hi) to the first, if requested."""
         for start in range(1 - newest, rows + 1, self._at_once):
             stop = min(start + self._at_once, rows + 1)
             low, high = self._tables[:, start:stop, : self._columns - 1], self._tables[:, start:stop, 1 : self._columns]
-            alike = slice(min(start, 1), min(start, 1) + stop - start)  # but for the first, all rows have equal weights
+            alike = slice(min(start, 1), min(start, 1) + stop - start)  # all rows but the first have equal weights
             gain = self._gap[alike] * (high[1] - low[1])
             raised = self._weights[1, :, alike] * high
             low *= self._weights[0, :, alike]
@@ -230,24 +229,24 @@ class _Chains:
         self._columns -= 1
 
     def keep(self, rows: NDArray[np.int64]) -> None:
-        """Only these rows, in their order."""
+        """Keep only these rows, in this order."""
         first = int(np.flatnonzero(np.append(rows, -1) != np.arange(rows.size + 1))[0])
         for table in self.tables:
             table[first : rows.size] = table[rows[first:]]
 
     def begin(self, row: int) -> None:
-        """Follow the first row from here on, as one more."""
+        """Start another computed row as a copy of the first."""
         if row + 1 == self._tables.shape[1]:
             self._tables = np.concatenate([self._tables, np.zeros_like(self._tables)], axis=1)
         self._tables[:, row + 1, : self._columns] = self._tables[:, 0, : self._columns]
 
     def rise(self, rows: int, margin: float) -> NDArray[np.bool_]:
-        """Which rows are proved to be nondecreasing."""
+        """Whether each row is proved nondecreasing."""
         steps, sizes = self.tables[3:, :rows, :-1]
         return np.asarray((steps >= margin * sizes).all(axis=1))
 
     def bends(self, rows: slice, spacing: int, margin: float) -> Array:
-        """How far tables in the gap after each row can be from those beside it, two notings of these later."""
+        """The largest distance of tables in the gap after each row from those at its ends, two records later."""
         V = self.tables[:2, rows]
         ends, middle = V[..., :-2] + V[..., 2:], 2 * V[..., 1:-1]
         bends = np.abs(ends - middle) + margin * (ends + middle)
@@ -261,5 +260,5 @@ class _Chains:
 
 
 def _run(index: NDArray[np.int64]) -> Index:
-    """The same places, as a slice if they follow each other: no copy."""
+    """The same indices, as a slice if they are consecutive, which avoids a copy."""
     return slice(index[0], index[-1] + 1) if index[-1] - index[0] == index.size - 1 else index

@@ -1,4 +1,4 @@
-"""The tight epsilon of one release: the least epsilon that holds at its delta, rounding included."""
+"""The tight epsilon of one release: the least certified epsilon at its delta, rounding included."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Limit, Problem
 
-_STEPS = 20  # of Newton; six are usual
+_STEPS = 20  # Newton steps; six are typical
 _CLOSE = Decimal(2.0**-50)
 _NEARLY = Decimal(2.0**-30)
 
 
 def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> float:
-    """Upper bound on the least epsilon that holds at the delta of the limit; infinite if none does.
+    """Upper bound on the least epsilon at the delta of the limit; infinite if no epsilon holds.
 
-    ``holds`` says whether the epsilon of the limit does. The excess is convex and falling in e^epsilon, so Newton's
-    steps, each to the epsilon of the worst case so far, rise to the root from the left. The last is then moved right
-    until it is certified. Where they creep (a delta that is nearly 0), halving takes over.
+    ``holds`` is whether the epsilon of the limit is enough. The hockey-stick divergence ("excess") is convex and
+    falling in e^epsilon, so Newton's steps, each to the epsilon of the worst case so far, rise to the root from the
+    left. The last one is then moved right until it is certified. Where the steps become small (a delta near 0),
+    bisection takes over.
     """
     kinds = limit.problem.affected
     with decimals(limit.epsilon):
         delta, epsilon = limit.delta, search.facts().epsilon_floor
         ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
-        if holds:  # what was designed for a limit usually needs all of it
+        if holds:  # a design for a limit usually needs all of it
             known = search.glimpse(limit.epsilon)
             excess = known.difference - delta - 2 * known.rounding
             if excess > 0 < known.q_side and math.log1p(excess / known.q_side) >= limit.epsilon * (1 - _NEARLY):
                 return rounded_up(limit.epsilon)
-        complete = False  # until Newton's steps on glimpses end, then the whole search
+        complete = False  # Newton's steps use glimpses first, then the whole search
 
         def certified(epsilon: Decimal) -> bool:
             return largest(search.worst_cases(epsilon)).bound <= delta
@@ -56,7 +57,8 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
         while worst.bound > delta:
             if epsilon >= ceiling:
                 return math.inf
-            # Where this case is below delta by more than rounding; if that is not enough, twice as far each time.
+            # The epsilon at which this case is below delta by more than rounding; the distance doubles until it is
+            # enough.
             enough = _root(worst, delta - 1.5 * worst.rounding)
             below, epsilon, move = epsilon, min(max(epsilon + move, enough), ceiling), 2 * move
             worst = largest(search.worst_cases(epsilon))
@@ -64,7 +66,7 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
 
 
 def _root(worst: WorstCase, delta: float) -> Decimal:
-    """Where the excess of this case is delta; infinite if float64 cannot say, 0 if only rounding is above delta."""
+    """The epsilon at which this case needs delta; inf if unknown in float64, 0 if only rounding exceeds delta."""
     excess = float(worst.difference - delta)
     if worst.bound <= delta or excess <= 0:
         return Decimal(0)
@@ -80,7 +82,7 @@ def _beyond(problem: Problem) -> float:
 
 
 def _bisected(certified: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> float:
-    """An epsilon that holds, close to the least; infinite if ``high`` does not."""
+    """A certified epsilon close to the least one; infinite if ``high`` is not certified."""
     if not certified(high):
         return math.inf
     while high - low > high * _CLOSE:

@@ -1,4 +1,4 @@
-"""The paper's full list of constraints: corners, multisets, rows. Reference and oracle; the proof never imports it."""
+"""The paper's full list of constraints: corners, multisets, rows. A reference that the certificate never imports."""
 
 from darrm._lazy import modules
 

@@ -1,9 +1,9 @@
 """The privacy constraints of a decision with several answers as rows of a linear program in its table.
 
-At each vector of votes the answers are put into *parts*: where classes are treated alike, those with as many votes are
-one part, else every answer is one. A part has a mass, the probability of all its answers. The masses at one vector sum
-to 1, so one of them, of an answer that the objective prefers, follows from the others. Variables are
-x = 1 - mass of the others: all of them want to be 1.
+At each vector of votes the answers are put into *parts*: where classes are treated alike, those with equal votes are
+one part, else every answer is a part. The mass of a part is the probability of all its answers. The masses at one
+vector sum to 1, so one of them, of an answer that the objective prefers, follows from the others. The variables are x =
+1 - mass of each other part; the objective improves with each of them.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from darrm.problem.limits import Limit
 from darrm_solvers import Rows
 from darrm_solvers.cutting_planes import stacked
 
-# A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
+# Least violation of a row that counts, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TIE = 1e-12
-_TOGETHER = 64  # cases whose rows are made at once
+_TOGETHER = 64  # number of cases whose rows are computed in one block
 MAX_VARIABLES = 10_000
 
 
 def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
-    """Refuse a table of more entries than a linear program is made for."""
+    """Refuse a table with too many entries for a linear program."""
     rows = n_sorted_counts(problem.K, problem.n_classes) if alike and len(problem.groups) == 1 else None
     entries = (math.prod(problem.table_shape) if rows is None else rows) * problem.n_answers
     if entries > MAX_VARIABLES:
@@ -57,22 +57,22 @@ class ClassColumns:
     ----------
     problem : DecisionProblem
     costs : ndarray, shape (rows, answers)
-        What each answer costs at each row of ``votes``, all renamings together.
+        The cost of each answer at each row of ``votes``, summed over all renamings.
     alike : bool
-        Whether all classes are treated alike: then ``votes`` are `votes_up_to_names`, else `all_votes`.
+        Whether all classes are treated alike; if so, ``votes`` are `votes_up_to_names`, else `all_votes`.
     ordered : bool
-        Whether an answer that costs least must be at least as likely as any that costs more.
+        Whether an answer of least cost must be at least as likely as any of higher cost.
 
     Attributes
     ----------
     votes : ndarray of int, shape (rows, groups, classes)
     shape : tuple of int
-        Of a table, without the axis of answers.
+        Shape of a table without the axis of answers.
     n : int
     weights : ndarray, shape (n,)
-        What the objective gains from each variable.
+        The gain of the objective from each variable.
     most : float
-        What the table would cost with all variables at 0.
+        The cost of the table with all variables at 0.
     """
 
     def __init__(self, problem: DecisionProblem, costs: Array, *, alike: bool, ordered: bool = False) -> None:
@@ -85,9 +85,7 @@ class ClassColumns:
             new = np.ones(costs.shape, dtype=np.int64)
             new[:, 1 : problem.n_classes] = (self.votes[..., 1:] != self.votes[..., :-1]).any(axis=1)
             part = new.cumsum(axis=1) - 1
-        self._parts = (
-            part + (np.arange(rows) * answers)[:, None]
-        )  # of every answer, before parts without one are left out
+        self._parts = part + (np.arange(rows) * answers)[:, None]  # of every answer, before empty parts are left out
         used, places, sizes = np.unique(self._parts, return_inverse=True, return_counts=True)
         self._parts = places.reshape(costs.shape)
         self._row, self._size = used // answers, sizes.astype(np.float64)
@@ -96,7 +94,7 @@ class ClassColumns:
         best = np.minimum.reduceat(cost, np.flatnonzero(np.diff(self._row, prepend=-1)))
         gain = cost - best[self._row]
         gain[gain <= _TIE * (np.abs(cost) + np.abs(best[self._row]))] = 0.0
-        # The first part that costs least follows from the others.
+        # The first part of least cost follows from the others.
         order = np.lexsort((np.arange(used.size), gain, self._row))
         follows = order[np.flatnonzero(np.diff(self._row[order], prepend=-1))]
         self._follows = follows[self._row]
@@ -109,7 +107,7 @@ class ClassColumns:
         self.first = self._sums() if not ordered else stacked([self._sums(), self._order(gain)])
 
     def table(self, x: Array) -> Array:
-        """The probabilities of all answers; what a solver left below 0 is cut off."""
+        """The probabilities of all answers; negative values of a solver are set to 0."""
         mass = np.zeros(self._n_parts)
         mass[self._free] = 1 - np.clip(x, 0, 1)
         rest = 1 - np.bincount(self._row, mass)
@@ -126,7 +124,7 @@ class ClassColumns:
     def rows(self, coefficients: NDArray[Any], limits: NDArray[Any]) -> Rows:
         """Constraints ``coefficients @ mass <= limits`` as rows in x; ``coefficients`` of shape (m, parts).
 
-        They may be decimals: then the rows are.
+        If they are decimals, the rows are too.
         """
         beyond = coefficients.take(self._free, axis=1) - coefficients.take(self._follows[self._free], axis=1)
         # In C order sums are pairwise.
@@ -135,13 +133,13 @@ class ClassColumns:
 
     @property
     def n_parts(self) -> int:
-        """How many masses there are."""
+        """The number of masses."""
         return self._n_parts
 
     def parts_of(self, votes: Counts, answers: Sequence[int]) -> tuple[NDArray[np.intp], Array]:
-        """Where the probabilities of ``answers`` are at any votes, shape (m, groups, classes), and the sizes of parts.
+        """The indices of the masses of ``answers`` at votes (m, groups, classes), and the sizes of their parts.
 
-        The probability of an answer is the mass of its part by the part's size; both of shape (m, answers).
+        The probability of an answer is the mass of its part divided by the part's size; both have shape (m, answers).
         """
         found = np.broadcast_to(np.asarray(answers, dtype=np.intp), (len(votes), len(answers)))
         if self.alike:
@@ -155,7 +153,7 @@ class ClassColumns:
         return parts, self._size[parts]
 
     def _sums(self) -> Rows:
-        """At each vector of votes the masses that are variables sum to 1 at most."""
+        """The rows "the masses that are variables sum to 1 at most", for each vector of votes."""
         several = np.flatnonzero(np.bincount(self._row[self._free], minlength=self._row[-1] + 1) > 1)
         sums = np.zeros((several.size, self._n_parts))
         for i, row in enumerate(several):
@@ -164,7 +162,7 @@ class ClassColumns:
         return self.rows(sums, np.ones(several.size))
 
     def _order(self, gain: Array) -> Rows:
-        """No answer that costs more is likelier than the one that follows from the others."""
+        """The rows "no answer of higher cost is likelier than the one that follows from the others"."""
         worse = self._free[gain[self._free] > 0]
         order = np.zeros((worse.size, self._n_parts))
         order[np.arange(worse.size), worse] = 1 / self._size[worse]
@@ -177,7 +175,7 @@ class ClassRows:
 
         sum over n of (P(n) - e^epsilon P'(n)) sum over o in S of X_o(n) <= delta,    S the answers of the case,
 
-    divided by e^epsilon - 1 + 2 delta.
+    divided by e^epsilon - 1 + 2 delta. The left side is the hockey-stick divergence of the case.
 
     Attributes
     ----------
@@ -193,8 +191,8 @@ class ClassRows:
         self._bits, fails = bits(problem, alike=columns.alike and len(problem.groups) == 1)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails)!r}, the deltas of the reached voters together, where so "
-                f"many voters can only be certified as pure ones beside their deltas. Got {limit.delta!r}. Raise "
+                f"delta must be at least {rounded_up(fails)!r}, the combined delta of the affected voters, because "
+                f"this many voters are certified as pure voters plus their deltas. Got {limit.delta!r}. Raise "
                 "delta, or lower max_affected or the deltas of the groups."
             )
         with decimals(limit.epsilon):
@@ -209,7 +207,7 @@ class ClassRows:
             gap = max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
         check_steepness(limit, gap / 2, right)
         gaps = t * gap
-        # How many (votes, answer) of a case can be of one part: renamings of one vector.
+        # Largest number of (votes, answer) of a case in one part: renamings of one vector.
         most = max(len(bit.p) for bit in self._bits) ** t * problem.n_answers
         together = min(math.factorial(problem.n_classes), most) if columns.alike else 1
         size = gaps * self._shrink + self._grow
@@ -219,11 +217,11 @@ class ClassRows:
         self.threshold = limit.delta + _BROKEN * half * float(1 - fails)
 
     def allowed(self, cases: Iterable[object]) -> list[ClassCase]:
-        """None: a decision does not begin with the cases of another."""
+        """No cases: a decision does not begin with the cases of another."""
         return []
 
     def ahead(self, case: ClassCase, steps: int) -> list[ClassCase]:
-        """With more voters of a group that surely say what its first reached voter says on D' rather than on D."""
+        """Cases with more deterministic votes of a group for the class that its first affected voter has on D'."""
         found = []
         for g, group in enumerate(case.groups):
             if group.kinds:
@@ -237,11 +235,11 @@ class ClassRows:
         return found
 
     def of(self, cases: Sequence[ClassCase]) -> Rows:
-        """The rows of any cases; each costs as much as the votes that can be at it are many."""
+        """The rows of any cases; the work for each is the number of possible votes at it."""
         return self._of(cases, exact=False)
 
     def exactly(self, cases: Sequence[ClassCase]) -> Rows:
-        """The rows that those of `of` are rounded from, in decimals, in a context of the caller's."""
+        """The exact rows behind those of `of`, in decimals of the caller's context."""
         return self._of(cases, exact=True)
 
     of_usual = of
@@ -275,7 +273,7 @@ def weighted_rows(
 ) -> tuple[Rows, Array]:
     """Rows "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= 0" of given cases with their ``on`` and ``off``.
 
-    Each is divided by its largest coefficient, if that is above 1; by what it was multiplied comes with them.
+    Each is divided by its largest coefficient if that is above 1; the factors are returned too.
     """
     problem = columns.problem
     bit_of_groups, _ = bits(problem, alike=columns.alike and len(problem.groups) == 1)
@@ -293,7 +291,7 @@ def weighted_rows(
 def distributions(
     groups: Sequence[GroupOfCase], bits_of: Sequence[Bit], *, exact: bool = False
 ) -> tuple[Counts, NDArray[Any], NDArray[Any]]:
-    """The votes that can be at a case, their probabilities on D', and those on D less these."""
+    """The possible votes at a case, their probabilities on D', and the differences to those on D."""
     of_group = _of_group if exact else _rounded_of_group
     if len(groups) == 1:
         own, q_side, difference = of_group(groups[0], bits_of[0], exact)
@@ -313,7 +311,7 @@ def distributions(
 
 
 def _of_group(group: GroupOfCase, bit: Bit, exact: bool) -> tuple[Counts, NDArray[Any], NDArray[Any]]:
-    """The votes of a group at a case, their probabilities on D', and those on D less these."""
+    """The possible votes of a group at a case, their probabilities on D', and the differences to those on D."""
     votes = np.array([group.sure], dtype=np.int64)
     q_side, difference = np.ones(1, number_kind(exact)), np.zeros(1, number_kind(exact))
     p, q, gaps = bit.as_decimals() if exact else bit.as_floats()
@@ -327,7 +325,7 @@ def _of_group(group: GroupOfCase, bit: Bit, exact: bool) -> tuple[Counts, NDArra
             new_q = np.concatenate([q_j * q_side for q_j in q])
             new_d = np.concatenate([p_j * difference + gap * q_side for p_j, gap in zip(p, gaps, strict=True)])
             flat = more.reshape(-1, votes.shape[1])
-            if len(votes) == 1 and len(set(kind)) == len(kind):  # no votes are there twice
+            if len(votes) == 1 and len(set(kind)) == len(kind):  # no votes occur twice
                 votes, q_side, difference = flat, new_q, new_d
                 continue
             _, first, which = np.unique(flat @ weights, return_index=True, return_inverse=True)
@@ -340,7 +338,7 @@ _rounded_of_group = lru_cache(maxsize=20_000)(_of_group)
 
 
 def _summed(places: NDArray[np.intp], values: NDArray[Any], size: int) -> NDArray[Any]:
-    """The sum of the values at each place."""
+    """The sum of the values at each index."""
     if values.dtype != np.object_:
         return np.asarray(np.bincount(places, values, size), dtype=np.float64)
     sums = np.zeros(size, np.object_)

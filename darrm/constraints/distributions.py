@@ -36,12 +36,11 @@ class PairLevel(NamedTuple):
 def pair_levels(corners: CornerPoints, max_affected: int) -> Iterator[PairLevel]:
     """The distributions under p and p' of all multisets of 0, ..., ``max_affected`` moving corners.
 
-    Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows from a
-    distribution that is already there.
+    Cost: O(n) for each multiset of n corners, not O(n^2), because each distribution extends an existing one.
 
     Examples
     --------
-    One voter of epsilon 1 at either corner that moves: the distribution of its vote under p', and how it changes.
+    One voter of epsilon 1 at either corner with p != p': the distribution of its vote under p', and its change.
 
     >>> from darrm.constraints.distributions import pair_levels
     >>> from darrm.constraints.multisets import corner_points

@@ -1,4 +1,4 @@
-"""Which rows stand for the cases of which problem. The design asks here for the row of every case it adds."""
+"""The rows of a linear program for the cases of each type of problem."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from darrm_solvers import Rows
 
 
 class Columns(Protocol):
-    """What the variables x in [0, 1]^n of a linear program stand for."""
+    """The meaning of the variables x in [0, 1]^n of a linear program."""
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """The number of variables."""
 
     def table(self, x: Array) -> Array:
         """The release of x."""
@@ -31,16 +31,16 @@ class Columns(Protocol):
 class ConstraintRows(Protocol):
     """The rows ``row @ x <= limit`` of given cases, for one limit of privacy.
 
-    A row is the constraint "excess of the case <= delta", divided by e^epsilon - 1 + 2 delta.
+    A row is the constraint "hockey-stick divergence of the case <= delta", divided by e^epsilon - 1 + 2 delta.
 
     Attributes
     ----------
     threshold : float
-        An excess above which a case is broken by more than rounding.
+        A divergence above which a case is violated by more than rounding.
     rounding : float
-        How far rounding can move ``row @ x``.
+        Bound on the rounding of ``row @ x``.
     ready : ReadyRows or None
-        The rows of usual cases, where all of them can be kept.
+        The rows of the common case families, where all of them can be kept.
     """
 
     threshold: float
@@ -50,20 +50,20 @@ class ConstraintRows(Protocol):
     def ready(self) -> ReadyRows | None: ...
 
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
-        """Those of ``cases``, tuples of numbers, that this problem has, each once."""
+        """The cases among ``cases``, tuples of numbers, that this problem has, each once."""
 
     def ahead(self, case: Any, steps: int) -> list[Any]:
-        """Cases of the same voters that are likely broken once the row of this one holds; ``steps`` in each direction.
+        """Cases that are likely violated once the row of this one holds; ``steps`` in each direction.
 
-        A row lets a chance fall by so much from some votes to the next. The table of all variables at 1 falls at one
-        step; held there it falls at the next. These are the steps ahead.
+        A row limits the fall of a probability from some votes to the next. The table with all variables at 1 falls in
+        one step; limited there, it falls in the next. The cases returned are those next steps.
         """
 
     def of(self, cases: Sequence[Any]) -> Rows:
         """The rows of any cases."""
 
     def of_usual(self, cases: Sequence[Any]) -> Rows:
-        """The rows of cases that were found with effort 0."""
+        """The rows of cases found with effort 0."""
 
 
 def _of_decisions(limit: Limit[DecisionProblem], columns: Any) -> ConstraintRows:
@@ -77,7 +77,7 @@ ROWS: dict[type, Callable[[Limit[Any], Any], ConstraintRows]] = {
 
 
 def constraint_rows(limit: Limit[Problem], columns: Columns) -> ConstraintRows:
-    """The rows for the type of a limit's problem; `InputError` if there are none."""
+    """The rows for the type of a limit's problem; `InputError` for any other type."""
     for kind in type(limit.problem).__mro__:
         if kind in ROWS:
             return ROWS[kind](limit, columns)

@@ -23,26 +23,26 @@ from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
 
-# A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
+# Least violation of a row that counts, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 
 
 class TableColumns:
-    """Variables x in [0, 1]^n of a linear program for the table of a decision; all of them want to be 1.
+    """Variables x in [0, 1]^n of a linear program for the table of a decision; the objective improves with each.
 
     Parameters
     ----------
     gains : ndarray, shape of the problem
-        What the objective gains from answer 1 less from answer 0, for each count vector.
+        The gain of the objective from answer 1 minus that from answer 0, for each count vector.
     ordered : bool
-        Whether the answer that gains must be at least as likely as the other; where none gains, any will do.
+        Whether the answer with the larger gain must be at least as likely as the other; any order at equal gains.
     """
 
     def __init__(self, gains: Array, *, ordered: bool = False) -> None:
         self.shape = gains.shape
         flat = gains.ravel()
         size = flat.size
-        # Swapping the answers and all votes leaves gain and guarantee alone: then the table may be taken symmetric.
+        # If swapping the answers and all votes changes neither gain nor guarantee, the table may be taken symmetric.
         self.symmetric = bool(np.array_equal(flat, -flat[::-1]))
         index = np.arange(size)
         half = size // 2
@@ -60,7 +60,7 @@ class TableColumns:
             if size % 2:
                 sign[half] = 0.0
                 variable[half] = 0
-        # The chance of the preferred answer is 1 - span + span x.
+        # The probability of the preferred answer is 1 - span + span x.
         span = np.where(ordered & (value != 0), 0.5, 1.0)
         self._variable, self._sign = variable, sign * span[variable]
         self.weights = np.abs(value) * span
@@ -73,7 +73,7 @@ class TableColumns:
     def rows(self, coefficients: NDArray[Any], limits: NDArray[Any]) -> Rows:
         """Constraints ``coefficients @ table <= limits`` as rows in x; ``coefficients`` of shape (m, entries).
 
-        They may be decimals: then the rows are.
+        If they are decimals, the rows are too.
         """
         sign, constant = self._sign, self._constant
         if coefficients.dtype == np.object_:
@@ -93,7 +93,7 @@ class GroupRows:
 
         sum over n of (P(n) - e^epsilon P'(n)) X_o(n) <= delta,    o the answer of the case,
 
-    divided by e^epsilon - 1 + 2 delta.
+    divided by e^epsilon - 1 + 2 delta. The left side is the hockey-stick divergence of the case.
 
     Attributes
     ----------
@@ -108,8 +108,8 @@ class GroupRows:
         self._corners, fails = group_corners(limit.problem)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails)!r}, the deltas of the reached voters together, where so "
-                f"many voters can only be certified as pure ones beside their deltas. Got {limit.delta!r}. Raise "
+                f"delta must be at least {rounded_up(fails)!r}, the combined delta of the affected voters, because "
+                f"this many voters are certified as pure voters plus their deltas. Got {limit.delta!r}. Raise "
                 "delta, or lower max_affected or the deltas of the groups."
             )
         with decimals(limit.epsilon):
@@ -127,11 +127,11 @@ class GroupRows:
         self.threshold = limit.delta + _BROKEN * size * float(1 - fails)
 
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
-        """None: a decision does not begin with the cases of another."""
+        """No cases: a decision does not begin with the cases of another."""
         return []
 
     def ahead(self, case: GroupCase, steps: int) -> list[GroupCase]:
-        """With more voters of a group that surely say the other answer than this case has."""
+        """The cases with more deterministic votes of a group for the other answer."""
         found, way = [], 1 if case.answer else -1
         for g, (own, reached) in enumerate(zip(case.counts, case.reached, strict=True)):
             if reached:
@@ -145,7 +145,7 @@ class GroupRows:
         return self._of(cases, exact=False)
 
     def exactly(self, cases: Sequence[GroupCase]) -> Rows:
-        """The rows that those of `of` are rounded from, in decimals, in a context of the caller's."""
+        """The exact rows behind those of `of`, in decimals of the caller's context."""
         return self._of(cases, exact=True)
 
     of_usual = of
@@ -172,7 +172,7 @@ class GroupRows:
 def _distributions(
     group: VoterGroup, corners: tuple[MovingCorner, ...], counts: CornerCounts, exact: bool
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The distribution of the ones of a group on D', and that on D less it; each of shape (count + 1,)."""
+    """The distribution of the ones of a group on D', and the difference to that on D; each of shape (count + 1,)."""
     kind = number_kind(exact)
     q_side, difference = np.ones((1, 1), kind), np.zeros((1, 1), kind)
     for corner, number in zip(corners, counts[STILL:], strict=False):

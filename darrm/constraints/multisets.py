@@ -18,11 +18,11 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.corners import NAMES, STILL, weights
 
-# The first STILL corners have p = p': they are all that a voter can do which the change does not reach.
+# The first STILL corners have p = p': the extreme votes of a voter that is not affected.
 
 
 class CornerPoints(NamedTuple):
-    """Corners of the polygon of one voter.
+    """The corners of the polygon of (p, p') of one voter.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def count_multisets(K: int, n_corners: int, max_affected: int | None = None) -> 
 
     Examples
     --------
-    Eleven voters: without a Delta, with one, and if one change of the data reaches one of them.
+    Eleven voters: without a Delta, with one, and with at most one affected voter:
 
     >>> from darrm.constraints.multisets import count_multisets
     >>> count_multisets(11, 4), count_multisets(11, 8), count_multisets(11, 4, max_affected=1)
@@ -119,7 +119,7 @@ class Level(NamedTuple):
     counts : ndarray of int16, shape (rows, moving)
         How often each moving corner occurs.
     parent : ndarray of int64, shape (rows,)
-        Row of the level before from which this multiset grew; level 0 is its own parent.
+        Row of the previous level that this multiset extends; level 0 is its own parent.
     added : ndarray of int64, shape (rows,)
         The moving corner that was added to it.
     """
@@ -132,13 +132,13 @@ class Level(NamedTuple):
 def levels(n_corners: int, max_affected: int) -> Iterator[Level]:
     """The multisets of 0, 1, ..., ``max_affected`` moving corners, one level at a time.
 
-    Every multiset occurs once: a multiset grows only by corners not before its last one. Together with
+    Every multiset occurs once: a multiset is extended only by corners from its last one on. Together with
     z copies of (1,1) and K - n - z of (0,0), z = 0, ..., K - n, the levels are the list of Lemma 5.1.
     Memory is that of two levels, C(n + n_corners - 3, n) rows each.
 
     Examples
     --------
-    None, one and two voters at the two corners that move:
+    No, one and two voters at the two corners with p != p':
 
     >>> from darrm.constraints.multisets import levels
     >>> [level.counts.tolist() for level in levels(4, 2)]

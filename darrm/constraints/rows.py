@@ -1,6 +1,6 @@
 """The privacy constraints as rows of a linear program in gamma, listed in full.
 
-This is the seam between "which rows" and "solve": everything after it sees rows, never corners.
+It is the interface between the list of cases and the solver, which sees rows and never corners.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from darrm.problem.majority import MajorityProblem
 from darrm_solvers import Rows
 
 MAX_COEFFICIENTS = 15_000_000
-# A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
+# Least violation of a row that counts, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TAIL = 1e-17
 
 
 class Block(NamedTuple):
-    """Some privacy constraints ``rows @ half <= 1`` on half = (gamma(floor(K/2) + 1), ..., gamma(K)).
+    """Some privacy constraints ``rows @ half <= 1`` on half = (gamma(K // 2 + 1), ..., gamma(K)).
 
     Attributes
     ----------
-    rows : ndarray, shape (n, K - floor(K/2)), float64
+    rows : ndarray, shape (n, K - K // 2), float64
         Coefficients, divided by the right side of the constraint.
     counts : ndarray of int16, shape (n, corners)
         The multiset behind each row, in the order of `darrm.problem.corners.NAMES`.
@@ -107,7 +107,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
 
 
 def all_rows(problem: MajorityProblem) -> Array:
-    """The full list of constraints as one matrix, shape (n_constraints(problem), K - floor(K/2)).
+    """The full list of constraints as one matrix, shape (n_constraints(problem), K - K // 2).
 
     Raises
     ------
@@ -116,7 +116,7 @@ def all_rows(problem: MajorityProblem) -> Array:
 
     Examples
     --------
-    They say of a noise function what the certificate says:
+    They agree with the certificate of a noise function:
 
     >>> import darrm
     >>> from darrm.constraints.rows import all_rows
@@ -135,7 +135,7 @@ def all_rows(problem: MajorityProblem) -> Array:
 def check_size(problem: MajorityProblem) -> None:
     """Refuse problems whose full list has more than ``MAX_COEFFICIENTS`` coefficients; `InputError`."""
     half = problem.K - problem.K // 2
-    counted = problem.K < MAX_COEFFICIENTS  # beyond it, one row for each number of ones is already too many
+    counted = problem.K < MAX_COEFFICIENTS  # above it, one row for each number of ones is already too many
     total = n_constraints(problem) if counted else problem.K
     if total * half > MAX_COEFFICIENTS:
         raise InputError(
@@ -154,13 +154,13 @@ def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
 
 
 class HalfColumns:
-    """The variables (gamma(floor(K/2) + 1), ..., gamma(K)) of the linear program for a majority.
+    """The variables (gamma(K // 2 + 1), ..., gamma(K)) of the linear program for a majority.
 
     Parameters
     ----------
     K : int
     monotone : bool
-        Whether tables are made to rise from the tie on, to the last bit.
+        Whether tables are made monotone from the tie on, to the last bit.
     """
 
     def __init__(self, K: int, *, monotone: bool = False) -> None:
@@ -168,7 +168,7 @@ class HalfColumns:
         self._K, self._monotone = K, monotone
 
     def table(self, x: Array) -> Array:
-        """The symmetric table with ``x`` above K/2; 0 at a tie, where the release is a fair coin."""
+        """The symmetric table with ``x`` above K/2; 0 at a tie, where the release is a fair coin flip."""
         half = np.maximum.accumulate(x) if self._monotone else x
         return np.concatenate([half[::-1], np.zeros((self._K + 1) % 2), half])
 
@@ -179,19 +179,19 @@ class MajorityRows:
     Attributes
     ----------
     threshold : float
-        An excess above which a row is broken by more than its rounding; infinite where e^-eps' is 0.
+        A hockey-stick divergence above which a row is violated by more than its rounding; infinite where e^-eps' is 0.
     rounding : float
-        How far rounding can move ``row @ half``, for every row that is made here and every half in [0, 1].
+        Bound on the rounding of ``row @ half``, for every row computed here and every half in [0, 1].
 
     Notes
     -----
-    Errors are in sum over l. The distributions carry a relative error of 3 K u. Their differences, by the recurrence
+    Errors are summed over l. The distributions carry a relative error of 3 K u. Their differences, by the recurrence
     of `pair_levels`, carry an absolute error of 12 K (K + 1) u times the largest ``|p - p'|``. Rows that
     are put together from parts carry twice that. See docs/theory.md, section "Rounding".
 
     Examples
     --------
-    A row that the majority of three random votes of five breaks: it is above its right side.
+    A row that the majority of three random votes of five violates: it exceeds its right side.
 
     >>> import darrm
     >>> from darrm.constraints.rows import MajorityRows
@@ -214,7 +214,7 @@ class MajorityRows:
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
     def allowed(self, cases: Iterable[Sequence[int]]) -> list[CornerCounts]:
-        """Those of ``cases`` that are multisets of this problem: no other row binds it."""
+        """The cases among ``cases`` that are multisets of this problem; no other row binds it."""
         problem, corners = self._limit.problem, len(self._corners.p)
         given = np.array(list(cases), dtype=np.int64).reshape(-1, len(NAMES))
         ours = (given >= 0).all(axis=1) & (given.sum(axis=1) == problem.K) & (given[:, corners:] == 0).all(axis=1)
@@ -222,7 +222,7 @@ class MajorityRows:
         return list(dict.fromkeys(CornerCounts(*counts) for counts in given[ours].tolist()))
 
     def ahead(self, case: CornerCounts, steps: int) -> list[CornerCounts]:
-        """None: every vote can change, and few rows bind."""
+        """No cases: every vote can change, and few rows bind."""
         return []
 
     def of(self, cases: Sequence[CornerCounts]) -> Rows:
@@ -242,7 +242,7 @@ class MajorityRows:
         return _at_most_one(self._scaled(q_side, difference))
 
     def _beside_ones(self, table: Array, counts: NDArray[np.int64]) -> Array:
-        """What ``table`` says of the voters at (hi,lo), moved up by those at (1,1): shape (cases, K + 1)."""
+        """The rows of ``table`` for the voters at (hi,lo), shifted up by those at (1,1); shape (cases, K + 1)."""
         ones, at_hi_lo = counts[:, 1], counts[:, STILL]
         moved = np.zeros((len(counts), self._limit.problem.K + table.shape[1]))
         columns = ones[:, None] + np.arange(table.shape[1])
@@ -250,12 +250,12 @@ class MajorityRows:
         return moved[:, : self._limit.problem.K + 1]
 
     def of_usual(self, cases: Sequence[CornerCounts]) -> Rows:
-        """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
+        """The rows of multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
         q_table, difference_table, pmf, moved = self._tables
         own = [(counts.hi_lo, counts.D_0, counts.one_near, counts.ones + counts.one_near) for counts in cases]
         n, i, l, ones = np.array(own, dtype=np.int64).reshape(-1, 4).T
         K, terms = self._limit.problem.K, pmf.shape[1]
-        # What the voters at (hi,lo) give, moved up by the ones; in the middle of room for those that move.
+        # The distribution of the voters at (hi,lo), shifted up by the ones, with space on both sides for moves.
         beside = np.zeros((2, n.size, K + 2 * terms + q_table.shape[1]))
         columns = terms + ones[:, None] + np.arange(q_table.shape[1])
         for table, moved_up in zip((q_table, difference_table), beside, strict=True):
@@ -279,7 +279,7 @@ class MajorityRows:
 
     @cached_property
     def _tables(self) -> tuple[Array, ...]:
-        """alpha' and alpha - alpha' of n = 0, ..., ``max_affected`` voters at (hi,lo), one row each; who else moves."""
+        """alpha' and alpha - alpha' of n <= ``max_affected`` voters at (hi,lo), one row each, and the other moves."""
         problem = self._limit.problem
         most = problem.max_affected if problem.Delta else 0
         pmf, moved, _ = binomials(most, problem.Delta, _TAIL * self._right_side[2])
@@ -287,7 +287,7 @@ class MajorityRows:
 
     @cached_property
     def ready(self) -> ReadyRows | None:
-        """The usual rows; None if they are too many to be kept."""
+        """The rows of the common case families; None if there are too many to keep."""
         problem = self._limit.problem
         if problem.K > MOST_K:
             return None

@@ -1,4 +1,4 @@
-"""A guarantee so strict that no linear program can tell what it leaves of the votes."""
+"""The check for guarantees too strict for a linear program in float64."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from fractions import Fraction
 from darrm.errors import InputError
 from darrm.problem.limits import Limit, Problem
 
-_STEEPEST = 10**12  # coefficients that a solver still takes
+_STEEPEST = 10**12  # largest coefficient that a solver accepts
 
 
 def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -> None:
-    """Refuse a guarantee that leaves nothing of the votes.
+    """Refuse a guarantee under which a release is practically independent of the votes.
 
     Parameters
     ----------
     gap : float
         The largest |p - p'| of one voter. At that corner it gives gap |X(z+1) - X(z)| <= e^eps' right for every z, so
-        nothing of K votes gets a weight above K e^eps' right / gap.
+        the influence of K votes is at most K e^eps' right / gap.
     right : float or Decimal
         1 - e^-eps' + 2 delta e^-eps'.
     """
@@ -26,5 +26,5 @@ def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -
         label = f"({float(limit.epsilon):g}, {limit.delta:g})"
         raise InputError(
             f"A guarantee of {label} for one label leaves less than {1 / _STEEPEST:.0e} of a vote of these voters: "
-            "every label would be a fair coin, or an answer at random. Raise m, release_epsilon or delta."
+            "every label would be a fair coin flip, or a random answer. Raise m, release_epsilon or delta."
         )

@@ -1,4 +1,4 @@
-"""The rows of the usual cases, ready for every limit: those that bind nearly always, and where most are broken."""
+"""The rows of the common case families, precomputed for every limit: they contain nearly all binding constraints."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from darrm.numerics.binomials import binomials
 from darrm.problem.corners import CornerCounts, weights
 from darrm_solvers import Rows
 
-MOST_K = 64  # beyond it the rows fill too much memory
-_DIPS_UP_TO = 35  # K, up to which cases are kept that bind only where gamma dips
+MOST_K = 64  # largest K; above it the rows take too much memory
+_DIPS_UP_TO = 35  # largest K for which cases are kept that bind only where gamma is not monotone
 
 
 @lru_cache(maxsize=4)
@@ -33,10 +33,11 @@ def voters_at_hi_lo(epsilon: float, Delta: float, most: int) -> tuple[Array, Arr
 
 
 class UsualRows:
-    """alpha' and alpha - alpha' of usual cases, folded onto gamma above K/2.
+    """alpha' and alpha - alpha' of the common case families, folded onto gamma above K/2.
 
-    For each number n of voters at (hi,lo) and each z near 1, as many of the others as may be reached are at (D,0) and
-    (1,1-D); for small K also none near 1, or those at (1-D,1): the worst cases of tables that dip.
+    For each number n of voters at (hi,lo) and each z near 1, as many of the other voters as can be affected are at
+    (D,0) and (1,1-D). For small K there are also cases with none near 1, or with those at (1-D,1), the worst cases of
+    tables that are not monotone.
 
     Parameters
     ----------
@@ -45,12 +46,13 @@ class UsualRows:
 
     Attributes
     ----------
-    q_side, difference : ndarray, shape (max_affected + 1, cases, K - floor(K/2))
-        One block for each n; zero where there is no such case.
+    q_side, difference : ndarray, shape (max_affected + 1, cases, K - K // 2)
+        One block for each n; 0 where there is no case.
 
     Notes
     -----
-    O(K^2 max_affected) numbers. No right side is in them: one limit needs a sum of the two, `MajorityRows`.
+    O(K^2 max_affected) numbers. They do not depend on the right side: the rows of one limit are a sum of the two,
+    `MajorityRows`.
     """
 
     def __init__(self, K: int, epsilon: float, Delta: float, max_affected: int) -> None:
@@ -90,10 +92,10 @@ class UsualRows:
 
 
 def _folded(tables: Array, K: int) -> Array:
-    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (tables, n, c, K - floor(K/2))."""
+    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (tables, n, c, K - K // 2)."""
     several, size, middle = len(tables), tables.shape[1], K // 2
     width = K + 1 + size
-    # In rows that are one longer than they are read, each one begins a place further to the right.
+    # Rows stored one longer than they are read each begin one column further to the right.
     longer = np.zeros((several, size, K + 1, width + 1))
     longer[..., :size] = tables[:, :, None]
     beside = longer.reshape(several, size, -1)[..., : (K + 1) * width].reshape(several, size, K + 1, width)
@@ -101,7 +103,7 @@ def _folded(tables: Array, K: int) -> Array:
 
 
 class _Moves(NamedTuple):
-    """From z near 1 to c ones: how likely, and how much more likely than without a move; shape (n, z, c)."""
+    """The probability of c ones from z near 1, and its difference to that without a move; shape (n, z, c)."""
 
     chance: Array
     change: Array
@@ -119,7 +121,7 @@ def _moves(pmf: Array, moved: Array, movers: NDArray[np.int64], side: int) -> _M
 
 
 def _further_down(ups: _Moves, pmf: Array, moved: Array, down: NDArray[np.int64]) -> _Moves:
-    """The same after ``down`` more move down, counted from z."""
+    """The moves after ``down`` more voters move down, counted from z."""
     found = _Moves(*(np.zeros_like(side) for side in ups))
     columns, likely, change = down.shape[1], pmf[down, :, None], moved[down]
     for r in range(min(pmf.shape[1], columns)):
@@ -137,22 +139,22 @@ def _diagonal(tables: Array, at: int) -> Array:
 
 
 class ReadyRows:
-    """The usual rows of one limit, ``rows @ x <= 1``.
+    """The rows of the common case families for one limit, ``rows @ x <= 1``.
 
     Parameters
     ----------
     rows : ndarray, shape (blocks, cases, n)
     case : callable
-        From the place of a row, block and case, to what it stands for.
+        Maps the index of a row, block and case, to its multiset.
     broken : float
-        A value above which a row is broken by more than rounding.
+        A value above which a row is violated by more than rounding.
     """
 
     def __init__(self, rows: Array, case: Callable[[int, int], Any], broken: float) -> None:
         self._rows, self._case, self._broken = rows, case, broken
 
     def most_broken(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows]:
-        """Of each block the case that ``x`` breaks most, if it breaks any and that is not ``seen``, and their rows."""
+        """The most violated case of each block, if ``x`` violates one that is not ``seen``, and their rows."""
         values = self._rows @ x
         if values.max() <= self._broken:
             return [], Rows(np.zeros((0, x.size)), np.zeros(0))
@@ -165,5 +167,5 @@ class ReadyRows:
 
 @lru_cache(maxsize=2)
 def usual_rows(K: int, epsilon: float, Delta: float, max_affected: int) -> UsualRows:
-    """`UsualRows`; those of the last two problems are kept, as designs of a table follow each other."""
+    """`UsualRows`; those of the last two problems are kept, for series of designs."""
     return UsualRows(K, epsilon, Delta, max_affected)

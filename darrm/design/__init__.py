@@ -1,4 +1,4 @@
-"""From a problem to a certified noise function: corners, constraints, linear program, certificate."""
+"""Designs: from a problem to a certified release, by constraints, a linear program and a certificate."""
 
 from darrm._lazy import modules
 

@@ -1,4 +1,4 @@
-"""Decisions where voters may be absent: every attendance has a table of its own, and how much work all of them are."""
+"""Decisions with absent voters: each attendance has its own table, and the work for all of them is limited."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from darrm.problem.counts import n_sorted_counts
 from darrm.problem.decision import DecisionProblem, sizes_of
 from darrm.problem.groups import ByGroups, VoterGroup
 
-MAX_CASES = 2_000_000  # vectors of present voters and counts that a mechanism holds a coin for
+MAX_CASES = 2_000_000  # vectors of present voters and counts for which a mechanism stores probabilities
 MAX_SECONDS = 600.0
 # Processor seconds of one search, to about a factor of three (docs/decisions.md, "What it takes"): for each multiset of
-# corners, for each pair of entries of the table, and for beginning at all. Of several answers twice the first two.
+# corners, for each pair of entries of the table, and for beginning at all. With several answers the first two count
+# twice.
 _PER_MULTISET, _PER_PAIR, _EACH = 5e-6, 5e-6, 0.03
 
 
 def n_attendances(problem: ByGroups) -> int:
-    """How many vectors of present voters there are, all and none among them."""
+    """The number of vectors of present voters, all and none included."""
     return math.prod(group.count + 1 for group in problem.groups)
 
 
 def attendances(problem: ByGroups) -> Iterator[tuple[int, ...]]:
-    """Every vector of present voters but all and none."""
+    """All vectors of present voters, except all and none."""
     every = product(*(range(group.count + 1) for group in problem.groups))
     return islice(every, 1, n_attendances(problem) - 1)
 
@@ -34,12 +35,13 @@ def attendances(problem: ByGroups) -> Iterator[tuple[int, ...]]:
 def check_absent(problem: DecisionProblem, *, alike: bool = False) -> None:
     """Refuse a problem whose tables for absent voters are too many to release from, or to solve within ten minutes.
 
-    ``alike``: whether the objective treats all classes alike; tables of one group of several classes are smaller then.
+    ``alike`` is whether the objective treats all classes alike; tables of one group with several classes are smaller
+    then.
 
     Raises
     ------
     InputError
-        With the nearest problem that is allowed: fewer voters that one change reaches, or fewer voters.
+        The message names the nearest problem that is allowed, with fewer affected voters or fewer voters.
     """
     searches = n_attendances(problem) - 1
     if _fits(problem, alike):
@@ -48,9 +50,9 @@ def check_absent(problem: DecisionProblem, *, alike: bool = False) -> None:
         much = f"{searches:,} searches, about {math.ceil(_seconds(problem, alike) / 60):,} minutes of one core"
         allowed = f"at most {MAX_SECONDS / 60:g} minutes"
     else:
-        much, allowed = f"{searches:,} searches", f"at most {math.isqrt(MAX_CASES) - 1:,}, for what can be released"
+        much, allowed = f"{searches:,} searches", f"at most {math.isqrt(MAX_CASES) - 1:,}, so that it can be released"
     raise InputError(
-        f"absent=True must be for so many voters that every attendance can be solved, {allowed}. Got groups of "
+        f"absent=True is limited to groups small enough to solve every attendance, {allowed}. Got groups of "
         f"{sizes_of(problem)} with max_affected = {problem.max_affected}: "
         f"{much}. {_nearest(problem, alike)}"
     )
@@ -61,7 +63,7 @@ def _fits(problem: DecisionProblem, alike: bool) -> bool:
 
 
 def _seconds(problem: DecisionProblem, alike: bool) -> float:
-    """About how long all searches take; it stops to count beyond a hundred times what is allowed."""
+    """The approximate time of all searches in seconds; counting stops at a hundred times the allowed time."""
     everybody = tuple(group.count for group in problem.groups)
     total = 0.0
     for present in (everybody, *attendances(problem)):
@@ -76,7 +78,7 @@ def _seconds(problem: DecisionProblem, alike: bool) -> float:
 def _of_two(problem: DecisionProblem) -> float:
     many = group_corners.entries(problem, most=group_corners.MAX_ENTRIES)
     if many > group_corners.MAX_ENTRIES:
-        many = group_corners.entries(problem, pure=True)  # as the certificate takes them
+        many = group_corners.entries(problem, pure=True)  # with the corners that the certificate uses
     return _PER_MULTISET * many + _PER_PAIR * math.prod(problem.table_shape) ** 2
 
 
@@ -89,14 +91,14 @@ def _of_several(problem: DecisionProblem, alike: bool) -> float:
 
 
 def _nearest(problem: DecisionProblem, alike: bool) -> str:
-    """What would fit, nearest to the problem."""
+    """The nearest problem that would fit, in words."""
 
     def fits(count: int, affected: int) -> bool:
         return _fits(_smaller(problem, count, affected), alike)
 
     affected = largest_that(problem.max_affected - 1, lambda t: fits(problem.K, t))
     if affected:
-        return f"max_affected = {affected} would fit, if one change of the data reaches no more voters."
+        return f"max_affected = {affected} would fit, if one record can affect no more voters."
     count = largest_that(max(group.count for group in problem.groups) - 1, lambda n: fits(n, problem.K))
     most = f"{count} voters in each group" if len(problem.groups) > 1 else f"{count} voters"
     if count:
@@ -105,7 +107,7 @@ def _nearest(problem: DecisionProblem, alike: bool) -> str:
 
 
 def _smaller(problem: DecisionProblem, count: int, affected: int) -> DecisionProblem:
-    """The problem with at most so many voters in each group, and so many reached."""
+    """The problem with at most that many voters in each group, and that many affected."""
     groups = [
         VoterGroup(min(group.count, count), group.epsilon, group.delta, min(group.max_affected, group.count, count))
         for group in problem.groups

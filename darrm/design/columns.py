@@ -1,4 +1,4 @@
-"""A design as columns for analysis: what is released at each count of votes, and how likely."""
+"""A design as columns for analysis: the release probabilities at each vector of counts."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
 
 
 class ForAnalysis(ABC):
-    """What designs of all kinds offer to tools for tables. Nothing can be released from such a table."""
+    """Export of a design as a table for analysis. Labels cannot be released from such a table."""
 
     @abstractmethod
     def columns(self) -> dict[str, list[Any]]:
         """The columns of `to_frame` by their names."""
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame for analysis, a row for each vector of counts; nothing can be released from it.
+        """The design as a pandas DataFrame for analysis, one row for each vector of counts.
+
+        Labels cannot be released from it.
 
         Returns
         -------
         pandas.DataFrame
-            Of a noise function: ``ones`` (l = 0, ..., K, the votes for 1), ``gamma``, ``probability_0`` and
-            ``probability_1``. Of a decision: ``ones_1``, ``ones_2``, ... (votes for answer 1 in each group) and
+            For a noise function: ``ones`` (l = 0, ..., K, the votes for 1), ``gamma``, ``probability_0`` and
+            ``probability_1``. For a decision: ``ones_1``, ``ones_2``, ... (votes for answer 1 in each group) and
             ``probability_`` with the name of each answer; where voters may be absent, ``present_1``, ``present_2``, ...
             (present voters of each group) come first. With several classes ``votes_`` and the name of each class stand
-            in place of ``ones_1``; a decision that treats all classes alike has the votes up to their names, the most
-            first, unless voters may be absent.
+            in place of ``ones_1``; a decision that treats all classes alike has the votes in descending order, unless
+            voters may be absent.
 
         Raises
         ------
@@ -49,7 +51,7 @@ class ForAnalysis(ABC):
         return frames.frame(self.columns())
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns of `to_frame` as CSV, with all digits, for analysis; nothing can be released from it.
+        """Write the columns of `to_frame` as CSV with all digits, for analysis; labels cannot be released from it.
 
         Raises
         ------
@@ -90,8 +92,8 @@ def _of_two(
 ) -> dict[str, list[Any]]:
     """The columns of a decision between two answers.
 
-    ``tables`` are the probabilities of answer 1 for each vector of present voters, without an axis for groups of which
-    nobody is; those present are columns only where voters may be ``absent``.
+    ``tables`` holds the probabilities of answer 1 for each vector of present voters, without an axis for groups with no
+    voter present. The numbers of present voters are columns only where voters may be ``absent``.
     """
     groups = range(1, len(problem.groups) + 1)
     names = [*(f"present_{g}" for g in groups), *(f"ones_{g}" for g in groups)]
@@ -110,9 +112,9 @@ def _of_several(
 ) -> dict[str, list[Any]]:
     """The columns of a decision with several answers.
 
-    Votes for each class, ``votes_`` with its name (and the number of the group, where there are several); of a
-    symmetric table at votes up to names of classes, the most first, whatever the classes are called. Where voters may
-    be ``absent``, votes of all names, with those present before them: some tables may be symmetric and others not.
+    The votes for each class are called ``votes_`` with its name (and the number of the group, where there are several).
+    A symmetric table lists sorted votes, the most first, whatever the names of the classes. Where voters may be
+    ``absent``, all votes are listed, after the numbers of present voters, because only some tables may be symmetric.
     """
     groups, several = len(problem.groups), len(problem.groups) > 1
     names = [f"present_{g}" for g in range(1, groups + 1)]
@@ -136,7 +138,7 @@ def _of_several(
 
 
 def check_design_file(path: str | os.PathLike[str]) -> None:
-    """`InputError` for a name that stands for a table: what is saved under it could not be told from one."""
+    """`InputError` for a file name of a table: a design saved under it could be taken for a table."""
     if frames.ending_of(path) in frames.TABLES:
         raise InputError(
             f"A design file is JSON. Got {str(path)!r}. Pass a name that ends in .json; to_csv and darrm export write "

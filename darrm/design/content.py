@@ -1,4 +1,4 @@
-"""What the files of all designs have in common: format, exact numbers, and how closely a reader compares."""
+"""The common parts of all design files: format, exact numbers, and the tolerance of comparisons on reading."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from darrm.storage.sealed_json import MAX_BYTES
 
 FORMAT, VERSION = "darrm-design", 2
 AGAIN = "Export the design again with save, or solve it anew."
-# Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
+# Certificates are computed in float64 in a fixed order, errors through library functions: relative tolerance.
 _SAME = 1e-9
-# Bytes of a line with a number, a line with it in hexadecimal, the brackets of a list, and all else in a file.
+# Bytes of a line with a number, of a line with it in hexadecimal, of the brackets of a list, and of the rest of a file.
 _PER_NUMBER, _PER_HEX, _PER_LIST, _BESIDES = 28, 30, 12, 100_000
 
 
 def headed(values: dict[str, object]) -> dict[str, object]:
-    """``values`` as the content of a file: the format before, what made it after."""
-    from importlib.metadata import version  # with email and more: only who writes a file waits for it
+    """``values`` as the content of a file: the format first, the version of darrm last."""
+    from importlib.metadata import version  # loads email and more, so only writing a file waits for it
 
     made_with = {
         "python": platform.python_version(),
@@ -34,7 +34,7 @@ def headed(values: dict[str, object]) -> dict[str, object]:
 
 
 def check_filed(problem: object) -> None:
-    """Refuse to write the design of a problem that no reader of files knows."""
+    """Refuse to write the design of a problem type that `load` does not read."""
     if not isinstance(problem, AnyProblem):
         raise InputError(
             f"A design file holds a MajorityProblem or a DecisionProblem. Got {type(problem).__name__}. Keep its "
@@ -43,7 +43,7 @@ def check_filed(problem: object) -> None:
 
 
 def problem_in_file(problem: AnyProblem) -> dict[str, Any]:
-    """A problem as plain values; names of voters are there if there are any, so that files without are as ever."""
+    """A problem as plain values; the key for names of voters is present only if there are names."""
     values = asdict(problem)
     if problem.voters is not None:
         for group, written in zip(problem.groups, values["groups"], strict=True):
@@ -52,7 +52,7 @@ def problem_in_file(problem: AnyProblem) -> dict[str, Any]:
 
 
 def check_writable(problem: DecisionProblem) -> None:
-    """Refuse a problem whose design could be too large for a file that can be read again, before work on it begins."""
+    """Refuse, before the search, a problem whose design file could be too large to be read again."""
     *outer, _ = (*problem.table_shape, 1)
     lists, depth, entries = 1, len(outer), math.prod(problem.table_shape)
     most = _BESIDES + entries * (_PER_NUMBER + depth + _PER_HEX)
@@ -72,45 +72,45 @@ def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
 
 
 def problem_of(content: dict[str, Any]) -> AnyProblem:
-    """The problem in the content of a file, where None is an infinite epsilon; refused unless all of it is there."""
+    """The problem in the content of a file, where None is an infinite epsilon; refused unless complete."""
     if not isinstance(content, dict):
-        raise InputError(f"problem must say its parameters by name. Got {content!r}")
+        raise InputError(f"problem must be an object of named parameters. Got {content!r}")
     kind = DecisionProblem if "groups" in content else MajorityProblem
     if kind is DecisionProblem:
-        content = {"none": False, **content}  # files of two classes only do not say it
+        content = {"none": False, **content}  # files for two classes may lack these keys
     if sorted(content) != sorted(kind.__dataclass_fields__):
         raise InputError(f"problem must have exactly its own parameters. Got {', '.join(map(repr, content))}")
     if any(value is None for value in content.values()):
-        raise InputError("problem must say all its parameters. Got null")
+        raise InputError("problem must have a value for all its parameters. Got null")
     if kind is MajorityProblem:
         return MajorityProblem(**content)
     if any(sorted(group.keys() - {"names"}) != sorted(VoterGroup.__dataclass_fields__) for group in content["groups"]):
         raise InputError("a group must have exactly its own parameters")
     if any(group[name] is None for group in content["groups"] for name in group if name != "epsilon"):
-        raise InputError("a group must say all its parameters. Got null")
+        raise InputError("a group must have a value for all its parameters. Got null")
     groups = [
         VoterGroup(**{**group, "epsilon": math.inf if group["epsilon"] is None else group["epsilon"]})
         for group in content["groups"]
     ]
     for group, written in zip(groups, content["groups"], strict=True):
         if "names" in written and written["names"] != list(group.names or ()):
-            raise InputError(f"names of voters must be texts as they are compared. Got {written['names']!r:.80}")
+            raise InputError(f"names of voters must be NFC texts without outer space. Got {written['names']!r:.80}")
     return DecisionProblem(**{**content, "groups": groups})
 
 
 def certificate_size(problem: Problem) -> float:
-    """What the figures of a certificate are compared beside: e^epsilon - 1 + 2 delta of one release, at most 1."""
+    """The scale for comparing the figures of a certificate: e^epsilon - 1 + 2 delta of one release, at most 1."""
     return min(1.0, math.expm1(min(1.0, problem.release_epsilon)) + 2 * problem.delta)
 
 
 def check_same(name: str, now: object, then: object, size: float = 1.0) -> None:
-    """`InputError` unless a figure of a file, or every figure of a mapping, is what was computed anew, to 1e-9."""
+    """`InputError` unless a figure of a file, or every figure of a mapping, equals the recomputed one to 1e-9."""
     if isinstance(now, dict) and isinstance(then, dict) and now.keys() == then.keys():
         # Which of several equally bad multisets is named first may depend on the last bit.
         for key in now.keys() - {"worst_case", "probabilities", "rounding"}:
             check_same(f"{name}.{key}", now[key], then[key], size)
     elif isinstance(now, float) and isinstance(then, float):
         if not math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size):
-            raise InputError(f"{name} must be {now!r}, which its exact numbers give. Got {then!r}")
+            raise InputError(f"{name} must be {now!r}, as recomputed from the exact numbers. Got {then!r}")
     elif now != then or isinstance(now, bool) is not isinstance(then, bool):
-        raise InputError(f"{name} is not what its exact numbers give")
+        raise InputError(f"{name} does not match the exact numbers")

@@ -1,4 +1,4 @@
-"""What tables of decisions cost, and where they prefer the answer that costs more."""
+"""Expected costs of tables of decisions, and the counts at which a table prefers the costlier answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from darrm.problem.groups import ByGroups
 
 
 def costs_in(problem: ByGroups, objective: Objective, table: Array) -> Array:
-    """What each answer costs at each row of a table: `Objective.costs`, for a symmetric table of all renamings."""
+    """The cost of each answer at each row of a table; of a symmetric table summed over all renamings."""
     if problem.binary or not is_symmetric(table, problem):
         return objective.costs(problem)
     if not objective.symmetric(problem):
@@ -24,7 +24,7 @@ def costs_in(problem: ByGroups, objective: Objective, table: Array) -> Array:
 
 
 def costs_at_rows(problem: ByGroups, objective: Objective, *, alike: bool) -> Array:
-    """What each answer costs at all votes, or at `votes_up_to_names` with their renamings; shape (rows, answers)."""
+    """The cost of each answer at all votes, or at `votes_up_to_names` with their renamings; shape (rows, answers)."""
     votes = votes_up_to_names(problem) if alike else all_votes(problem)
     return np.asarray(objective.costs_at(problem, votes) * (ways(votes)[:, None] if alike else 1.0))
 
@@ -39,7 +39,7 @@ def reversals_of(costs: Array, table: Array) -> int:
 
 
 def expected_cost(costs: Array, table: Array) -> float:
-    """What a table costs; ``costs`` as from `costs_in`."""
+    """The expected cost of a table; ``costs`` as from `costs_in`."""
     if costs.ndim == table.ndim:
         return math.fsum((costs * table).ravel().tolist())
     return math.fsum((costs[..., 1] * table + costs[..., 0] * (1 - table)).ravel().tolist())

@@ -1,8 +1,8 @@
-"""Which constraints a noise function breaks: fast proposals in float64, with no claim to be complete.
+"""Proposals of constraints that a table violates, in float64 and without a claim of completeness.
 
-A few usual cases hold nearly all the constraints that bind; going through them is quick. Only when none of them is
-broken is the whole set separated, by the engine of the certificate. What the proposals miss costs time, or error; it
-never costs privacy.
+A few common case families contain nearly all binding constraints, and searching them is quick. The engine of the
+certificate searches the whole set only when none of those is violated. A missed constraint costs time, or error of the
+design; it never costs privacy, because the released table is certified.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantee
 from darrm_solvers.cutting_planes import Rows, stacked
 
-_AT_ONCE = 128  # usual rows that are added at once
-_FEW, _AHEAD = 64, 6  # below how many cases each brings those ahead of it, and how many in each direction
+_AT_ONCE = 128  # number of rows of common case families that are added at once
+_FEW, _AHEAD = 64, 6  # number of cases below which each adds those ahead of it, and how many in each direction
 
 
 class Candidates:
-    """From a solver's answer to the table that would be released.
+    """The table that would be released for an answer of the solver, and the search over its cases.
 
     Parameters
     ----------
     limits : sequence of Limit
-        All that the release is held to.
+        All limits that the release must keep.
     columns : Columns
-        What the solver's variables stand for.
+        The meaning of the solver's variables.
     """
 
     def __init__(self, limits: Sequence[Limit[Problem]], columns: Columns) -> None:
@@ -46,7 +46,7 @@ class Candidates:
         return self.columns.table(x)
 
     def search(self, x: Array, problem: Problem) -> Separation:
-        """The search over all cases of `table`; the last one is kept, for what one epsilon computes helps the next."""
+        """The search over all cases of `table`; the last one is kept, because it helps at the next epsilon."""
         kept = self._searched
         if kept is None or kept[1] is not problem or not np.array_equal(kept[0], x):
             table = encodings.table(self.table(x), problem)
@@ -54,7 +54,7 @@ class Candidates:
         return kept[2]
 
     def released(self, x: Array) -> Array:
-        """`table` scaled down until cases that are quickly found hold: what is verified, and then released."""
+        """`table` scaled down until quickly found cases hold: the table that is verified and then released."""
         if self._last is None or not np.array_equal(self._last[0], x):
             table = self.table(x)
             for limit in self._limits:
@@ -77,7 +77,7 @@ def separators(finders: Sequence[CutFinder]) -> list[Callable[[Array], Rows]]:
 
 
 class CutFinder:
-    """Finds broken constraints of one limit; each is proposed once.
+    """Finds violated constraints of one limit; each is proposed once.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class CutFinder:
     Attributes
     ----------
     full_passes : int
-        How often the whole set was separated.
+        The number of searches of the whole set.
     rows : ConstraintRows
     """
 
@@ -96,8 +96,8 @@ class CutFinder:
         self.rows = constraint_rows(limit, candidates.columns)
         self._limit, self._candidates = limit, candidates
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
-        self._near: list[Any] = []  # the last cases that were not found at once
-        self._usual_hold = False  # as far as `all_usual` saw, and no complete pass since
+        self._near: list[Any] = []  # the last cases that a first quick search had missed
+        self._usual_hold = False  # none found by `all_usual`, and no complete pass since
         self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
 
     @property
@@ -106,10 +106,10 @@ class CutFinder:
         return list(self._seen)
 
     def begin_with(self, cases: Sequence[Any]) -> Rows:
-        """Rows of given cases, which are not proposed again: those that bound a neighbouring problem, say.
+        """Rows of given cases, which are not proposed again, for example those that bound a similar problem.
 
-        Cases that this problem does not have are left out: a row that does not bind it would cost error unseen. None
-        where rows are ready: they are found sooner than made.
+        Cases that this problem does not have are left out, because their rows would raise the error unnoticed. No rows
+        where `ready` holds them, because they are found faster than computed.
         """
         allowed = self.rows.allowed(cases)
         if self.rows.ready:
@@ -118,9 +118,9 @@ class CutFinder:
         return self.rows.of(allowed)
 
     def usual(self, x: Array) -> Rows:
-        """Rows of the usual cases that ``x`` breaks, where those are many of some.
+        """Rows of the common case families that ``x`` violates; only some families are searched if there are many.
 
-        None from when `all_usual` found none until the next complete pass: what `nearby` adds seldom breaks any.
+        No rows after `all_usual` found none, until the next complete pass: rows of `nearby` seldom lead to new ones.
         """
         if self.rows.ready:
             cases, rows = self.rows.ready.most_broken(x, self._seen)
@@ -129,13 +129,13 @@ class CutFinder:
         return self._nothing if self._usual_hold else self._usual(self._broken(x, 0, self._seen))
 
     def all_usual(self, x: Array) -> Rows:
-        """Rows of all usual cases that ``x`` breaks, where `usual` looks at some."""
+        """Rows of all common case families that ``x`` violates, where `usual` searches some of them."""
         rows = self.usual(x) if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
         self._usual_hold = not rows.limits.size
         return rows
 
     def _usual(self, broken: Sequence[WorstCase]) -> Rows:
-        # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
+        # Neighbouring levels have similar rows: the most violated one of each block of levels is enough.
         groups = np.array_split(np.arange(len(broken)), max(1, min(len(broken), _AT_ONCE)))
         chosen = [
             max((broken[i] for i in group.tolist()), key=lambda worst: worst.bound) for group in groups if group.size
@@ -143,13 +143,13 @@ class CutFinder:
         return self.rows.of_usual(self._propose(chosen))
 
     def nearby(self, x: Array) -> Rows:
-        """Rows near those that `everywhere` or this found last."""
+        """Rows of violated cases near those that `everywhere` or this method found last."""
         return self._propose_hard(self._broken(x, 1, self._near)) if self._near else self._nothing
 
     def everywhere(self, x: Array) -> Rows:
-        """Rows of the complete set that are broken by the table as it would be released.
+        """Rows of the complete set that the table to be released violates.
 
-        If there are none, this pass is its certificate. Until it or `nearby` finds some, a quick look goes first.
+        If there are none, this pass is its certificate. A quick search comes first until it or `nearby` finds some.
         """
         if not (self._near or self.rows.ready):
             rows = self._propose_hard(self._broken(x, 1))
@@ -161,7 +161,7 @@ class CutFinder:
         return self._propose_hard([worst for worst in released if worst.bound - worst.rounding > self.rows.threshold])
 
     def all(self) -> list[Callable[[Array], Rows]]:
-        """From the quickest to the complete one."""
+        """All separators, from the quickest to the complete one."""
         return [self.usual, self.nearby, self.all_usual, self.everywhere]
 
     def _broken(self, x: Array, effort: int, near: Collection[Any] = ()) -> Sequence[WorstCase]:
@@ -170,7 +170,7 @@ class CutFinder:
         return [worst for worst in broken if worst.case not in self._seen]
 
     def _propose(self, broken: Sequence[WorstCase]) -> list[Any]:
-        """The cases, and those ahead of them, that were not proposed before."""
+        """Rows of the cases, and of those ahead of them, that were not proposed before."""
         found = [worst.case for worst in broken if worst.case not in self._seen]
         steps = _AHEAD if len(found) < _FEW else 0
         ahead = (later for case in found for later in self.rows.ahead(case, steps))

@@ -1,4 +1,4 @@
-"""Pickles of decisions by earlier versions name this function, and what it takes in that order."""
+"""Compatibility with pickles of earlier versions, which name this function and pass its arguments in this order."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from darrm.design.design import Design
 def DecisionDesign(
     problem: Any, table: Any, objective: Any, ordered: bool, profile: Any, gap: Any, fewer: Any
 ) -> Design:
-    """The design of an old pickle, made and so verified like any other."""
+    """The design of an old pickle, constructed and so verified like any other."""
     return Design(problem, table, objective, "ordered" if ordered else "free", None, gap, profile, fewer)

@@ -1,4 +1,4 @@
-"""A certified table together with what it was made for."""
+"""`darrm.Design`: a certified table with its problem and objective."""
 
 from __future__ import annotations
 
@@ -48,83 +48,85 @@ from darrm.problem.groups import checked_present
 from darrm.problem.limits import profile_points
 from darrm.storage.sealed_json import finite, read, write
 
-_WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are as likely, or another one."
+_WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are equally likely, or another prior."
 SHAPES = ("free", "monotone")  # of a noise function
 _OF_A_DECISION = ("Mix it with random answers", "by", "epsilon")  # words of an error
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Design(ForAnalysis):
-    """A table that satisfies the guarantee of its problem; any other table is refused.
+    """A table that is certified to satisfy the guarantee of its problem; any other table is refused.
 
-    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
-    equal if all that they are made from is: parameters, names, tables to the last bit, objective and gap.
+    The constructor computes the certificate from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
+    Designs are equal if all their arguments are: parameters, names, tables to the last bit, objective and gap.
 
     Parameters
     ----------
     problem : MajorityProblem or DecisionProblem
     table : array_like, float in [0, 1]; kept read-only
-        Of a majority: the noise function gamma, symmetric, shape (K + 1,): the probability of the true majority when l
-        votes are 1.
-        Two answers: X(n), the probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; shape
-        ``problem.table_shape``. More: X_o(n), the probabilities of all answers at the votes n of each group, in the
-        order of `darrm.problem.counts.count_vectors`; shape ``(*problem.table_shape, n_answers)``. For one group and a
-        decision that treats all classes alike: shape ``(rows, n_answers)``, a row for each of
-        `darrm.problem.counts.sorted_counts`. Its first entry is for the class of most votes, the second for the next.
+        For a majority: the noise function gamma, symmetric, shape (K + 1,): the probability of releasing the true
+        majority when l votes are 1, else a fair coin flip is released. For two answers: X(n), the probability of answer
+        1 when n = (n_1, ..., n_G) voters of each group say 1; shape ``problem.table_shape``. More: X_o(n), the
+        probabilities of all answers at the votes n of each group, in the order of `darrm.problem.counts.count_vectors`;
+        shape ``(*problem.table_shape, n_answers)``. For one group and a decision that treats all classes alike: shape
+        ``(rows, n_answers)``, a row for each of `darrm.problem.counts.sorted_counts`. Its first entry is for the class
+        with most votes, the second for the next class.
     prior : Prior or Objective
-        Of a majority where votes come from; of a decision what it should cost little of, from `darrm.objectives`.
+        For a majority the distribution of the votes; for a decision the objective to minimise, from `darrm.objectives`.
     shape : {"free", "ordered", "monotone"}
-        "ordered", of a decision: the answer that the objective prefers at given counts is never less likely than
-        another there. Every noise function is, and has "free". "monotone", of a majority: gamma(l) does not fall for
-        l > K/2.
+        "ordered", for a decision: the answer that the objective prefers at given counts is never less likely than
+        another there. Every noise function is ordered, and has the shape "free" or "monotone". "monotone", for a
+        majority: gamma(l) does not fall for l > K/2.
     objective : {"tv", "disagreement", "custom"}, optional
-        What was minimised under the prior; "custom" if the user gave terms or constraints. "tv" if not given.
+        The objective under the prior; "custom" if the user gave terms or constraints. "tv" if not given.
     gap : float, at least 0
-        Bound on ``expected_cost`` minus the least that any table of this guarantee, profile and shape has; certified if
-        it comes from `darrm.solve`, infinite if nothing is known. Where voters with a delta are too many, towards the
-        tables that Lemma D4 (docs/decisions.md) proves.
+        Bound on ``expected_cost`` minus the least expected cost of any table with this guarantee, profile and shape;
+        certified if it comes from `darrm.solve`, infinite if nothing is known. Where voters with a delta are too many,
+        only tables that Lemma D4 (docs/decisions.md) certifies are compared.
     profile : sequence of (epsilon, delta)
         Further limits that one release keeps, verified like the guarantee; see `darrm.solve`.
     fewer : mapping from tuple of int to Design
-        For absent voters: the decision for every vector of present voters, one number for each group, but all and none.
-        Empty if all voters must be present.
+        For absent voters: the decision for every vector of present voters, one number for each group, except all and
+        none. Empty if all voters must be present.
 
     Attributes
     ----------
     objective : Objective
     prior : Prior
-        Of its objective, if that is one of the paper's.
+        The prior of the objective, if the objective is one of the paper's.
     gamma : ndarray
         The table of a majority. Other designs have no ``gamma``, ``error`` and ``disagreement``.
     error : float
-        1/2 abs(sum over l > K/2 of E[alpha_l - alpha_(K-l)] (1 - gamma(l))). For fixed p this is Definition 2.4 of the
-        paper, for a prior on p >= 1/2 its mean. Of a vote histogram it is that of the mean votes: rows can cancel.
+        Expected TV error, the mean total variation distance from the plain majority: 1/2 abs(sum over l > K/2 of
+        E[alpha_l - alpha_(K-l)] (1 - gamma(l))). For fixed p this is Definition 2.4 of the paper, for a prior on p >=
+        1/2 its mean. For a vote histogram it is that of the mean votes, where rows can cancel.
     disagreement : float
-        1/2 E[1 - gamma(L)], ties left out: the probability that the released bit is not the majority of the votes cast.
+        Disagreement rate, 1/2 E[1 - gamma(L)] without ties: the probability that the released bit differs from the
+        majority of the votes cast.
     expected_cost : float
-        The objective's, all voters present: the probability of a wrong answer if costs are 1; for a rule that of an
-        answer that differs. It takes the objective's accuracies to be right. The guarantee does not, if they come from
-        elsewhere than these votes or records. NaN for the objective "custom".
+        Expected cost under the objective, all voters present. For costs of 1 it is the label error rate; for a rule,
+        the probability of an answer that differs from it. It relies on the accuracies of the objective; the guarantee
+        does not, if they come from elsewhere than these votes or records. NaN for the objective "custom".
     certificate : Certificate
     encoding : Encoding
-        How the table is written down; see `darrm.problem.encodings`.
+        The encoding of the table; see `darrm.problem.encodings`.
     absent : bool
         Whether voters may be absent.
     without_votes : float
-        The probability of answer 1 if no voter is present: it costs no privacy.
+        The probability of answer 1 if no voter is present, which costs no privacy.
     answers_without_votes : tuple of float
-        Those of all answers.
+        The probabilities of all answers if no voter is present.
 
     Raises
     ------
     CertificateError
         If the table does not satisfy the guarantee.
     InputError
-        If an argument is not what it should be.
+        If an argument is invalid.
 
     Examples
     --------
-    Of a noise function of your own; without noise it is refused:
+    A noise function of your own; the plain majority, without noise, is refused:
 
     >>> import darrm
     >>> problem, prior = darrm.MajorityProblem(K=5, m=2, epsilon=0.5), darrm.priors.independent()
@@ -135,9 +137,9 @@ class Design(ForAnalysis):
     ...     darrm.Design(problem, darrm.baselines.plain_majority(5), prior)
     ... except darrm.CertificateError as error:
     ...     print(str(error).split(":")[0])
-    This gamma is not proved (1, 0)-DP
+    This gamma is not certified (1, 0)-DP
 
-    Two voters of much epsilon that agree are followed; where they do not, the other three are asked, with noise:
+    Two voters of large epsilon decide if they agree; if they do not, the other three decide, with noise:
 
     >>> groups = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(3, epsilon=0.2)]
     >>> problem = darrm.DecisionProblem(groups, epsilon=1.2)
@@ -146,7 +148,7 @@ class Design(ForAnalysis):
     [[0.0, 1.0], [0.677, 0.323], [0.323, 0.677]]
     """
 
-    problem: Any  # AnyProblem: code asks common members, and pages of one kind its own
+    problem: Any  # AnyProblem: shared code uses common members, and code for one kind its own
     table: Array
     objective: Objective
     shape: str
@@ -181,7 +183,7 @@ class Design(ForAnalysis):
             if asked == "monotone" and np.any(np.diff(values[problem.K // 2 + 1 :]) < 0):
                 raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
             if fewer:
-                raise InputError("fewer is for a DecisionProblem: a noise function is for all voters.")
+                raise InputError("fewer is for a DecisionProblem: a noise function is defined for all voters only.")
         else:
             goal = prior if objective is None else objective
             if not isinstance(goal, Objective):
@@ -214,10 +216,10 @@ class Design(ForAnalysis):
         object.__setattr__(self, "fewer", MappingProxyType(self._of_fewer(fewer or {})))
 
     def _of_fewer(self, fewer: Mapping[tuple[int, ...], Design]) -> dict[tuple[int, ...], Design]:
-        """The decisions for present voters, refused unless they are for all attendances, and made like this one."""
+        """The decisions for present voters, refused unless they cover all attendances with equal settings."""
         every = {checked_present(self.problem, present): design for present, design in dict(fewer).items()}
         if every and every.keys() != set(attendances(self.problem)):
-            raise InputError("fewer must have a decision for every vector of present voters but all and none.")
+            raise InputError("fewer must have a decision for every vector of present voters except all and none.")
         for present, design in every.items():
             if (
                 not isinstance(design, Design)
@@ -227,7 +229,7 @@ class Design(ForAnalysis):
                 or design.objective != self.objective.with_present(present)
                 or design.fewer
             ):
-                raise InputError(f"The decision for {present} present voters is not one for their problem.")
+                raise InputError(f"The decision for {present} present voters is for another problem.")
         return every
 
     def __eq__(self, other: object) -> bool:
@@ -238,13 +240,13 @@ class Design(ForAnalysis):
 
     @property
     def _key(self) -> tuple[object, ...]:
-        """All that a design is made from."""
+        """All arguments of a design, for comparison and hashing."""
         table, fewer = tuple(self.table.ravel().tolist()), tuple(sorted(self.fewer.items()))
         made = (self.problem, self.problem.voters, table, self.objective, self.shape, self.profile, self.gap)
         return *made, fewer
 
     def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
-        # Copies and pickles are made, and so verified, like any other.
+        # Copies and pickles are constructed, and so verified, like any other design.
         goal: tuple[object, ...] = (self.objective, self.shape, None)
         if isinstance(self.objective, Paper) and self.encoding is encodings.GAMMA:
             goal = (self.objective.prior, self.shape, self.objective.name)
@@ -267,7 +269,7 @@ class Design(ForAnalysis):
     def _of_gamma(self, name: str) -> None:
         if self.encoding is not encodings.GAMMA:
             raise AttributeError(
-                f"{name} is of a noise function. A decision has table, probabilities and expected_cost."
+                f"{name} exists for noise functions only. A decision has table, probabilities and expected_cost."
             )
 
     @property
@@ -278,7 +280,7 @@ class Design(ForAnalysis):
     @property
     def prior(self) -> Prior:
         if not isinstance(self.objective, Paper):
-            raise AttributeError("prior is of designs for the objectives of the paper. This one has another.")
+            raise AttributeError("prior exists for objectives of the paper only. This design has another objective.")
         return self.objective.prior
 
     @property
@@ -298,7 +300,7 @@ class Design(ForAnalysis):
 
     @property
     def release_probabilities(self) -> Array:
-        """The probabilities of all answers at each entry of the table, whatever its encoding; a last axis for them."""
+        """The probabilities of all answers, in a last axis, at each entry of the table, whatever its encoding."""
         return self.encoding.probabilities(self.table)
 
     def probabilities(self, counts: ArrayLike) -> Array:
@@ -307,9 +309,9 @@ class Design(ForAnalysis):
         Parameters
         ----------
         counts : array_like of int
-            Two classes: the numbers of ones in each group, shape (n, groups) or (groups,). More: the votes for each
-            class in each group, shape (n, groups, classes) or (groups, classes); of one group (n, classes) or
-            (classes,), or (n, 1, classes).
+            For two classes the numbers of ones in each group, shape (n, groups) or (groups,). For more the votes for
+            each class in each group, shape (n, groups, classes) or (groups, classes); for one group also (n, classes)
+            or (classes,), or (n, 1, classes).
 
         Returns
         -------
@@ -378,18 +380,18 @@ class Design(ForAnalysis):
 
     @property
     def answers_without_votes(self) -> tuple[float, ...]:
-        """The probabilities of all answers if no voter is present: the cheapest are equally likely."""
+        """The probabilities of all answers if no voter is present: the answers of least cost are equally likely."""
         cost = self.objective.costs_without_votes(self.problem)
         best = [math.isclose(each, cost.min(), rel_tol=1e-12) for each in cost.tolist()]
         return tuple(one / sum(best) for one in best)
 
     def with_present(self, present: Sequence[int]) -> Design:
-        """The decision for so many present voters of each group, at least one in all.
+        """The decision for the given numbers of present voters of each group, at least one in all.
 
         Raises
         ------
         InputError
-            If voters may not be absent, or there are not so many.
+            If voters may not be absent, or a group has fewer voters.
         """
         counts = checked_present(self.problem, present)
         if counts == tuple(group.count for group in self.problem.groups):
@@ -404,19 +406,19 @@ class Design(ForAnalysis):
 
     @property
     def reversals(self) -> int:
-        """At how many count vectors the answer that the objective prefers is less likely than another."""
+        """The number of count vectors at which the answer that the objective prefers is less likely than another."""
         if self.encoding is encodings.GAMMA:
             return 0
         return reversals_of(costs_in(self.problem, self.objective, self.table), self.table)
 
 
-DecisionDesign = Design  # what designs of decisions were called
+DecisionDesign = Design  # the former name of designs of decisions
 
 
 def _of_a_majority(prior: object, name: object) -> Paper:
-    """The objective of a noise function: `paper`, "tv" if not named, or what a design with terms of one's own has.
+    """The objective of a noise function: `paper` ("tv" if not named), or "custom" with the user's own terms.
 
-    An objective of the paper stands for both, in the place of either.
+    An `Objective` of the paper may be passed as ``prior`` or as ``objective``, and then sets both.
     """
     for goal in (prior, name):
         if isinstance(goal, Paper):
@@ -436,9 +438,9 @@ def _proved(
     noise, by, epsilon = ("Scale it down", "with", "m") if encoding is encodings.GAMMA else _OF_A_DECISION
     if not certificate.holds:
         raise CertificateError(
-            f"This {encoding.key} is not proved ({problem.release_epsilon:.15g}, {problem.delta:.15g})-DP: it needs "
-            f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. {noise} {by} darrm.repair, or "
-            f"raise {epsilon} or delta.",
+            f"This {encoding.key} is not certified ({problem.release_epsilon:.15g}, {problem.delta:.15g})-DP: it needs "
+            f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. {noise} {by} `darrm.repair`, "
+            f"or raise {epsilon} or delta.",
             problem=problem,
             certificate=certificate,
         )
@@ -473,12 +475,12 @@ def as_dict(design: Design) -> dict[str, object]:
 
 
 def in_file(design: Design) -> dict[str, object]:
-    """What a design file says of the design, as plain JSON values: `as_dict` and the exact numbers."""
+    """The content of a design file, as plain JSON values: `as_dict` and the exact numbers."""
     return {**as_dict(design), **_tables(design)}
 
 
 def _tables(design: Design) -> dict[str, object]:
-    """The exact numbers of a file: every table in hexadecimal, those of fewer voters with gap and cost."""
+    """The exact numbers of a file: every table in hexadecimal, tables for fewer voters with gap and cost."""
     fewer = [
         {"present": list(present), "gap": finite(other.gap), "expected_cost": other.expected_cost, **_tables(other)}
         for present, other in design.fewer.items()
@@ -490,15 +492,15 @@ def _tables(design: Design) -> dict[str, object]:
 
 
 def load(path: str | os.PathLike[str]) -> Design:
-    """Read a design file, verify its release anew, and refuse what does not match.
+    """Read a design file, verify its release again, and refuse a file that does not match.
 
     Gamma, or the table of a decision, is taken from the exact hex values. The certificate and the errors are computed
-    again and compared with what the file says.
+    again and compared with the values in the file.
 
     Returns
     -------
     Design
-        As what was saved.
+        A design equal to the saved one.
 
     Raises
     ------
@@ -526,7 +528,7 @@ def load(path: str | os.PathLike[str]) -> Design:
 
 
 def from_content(content: dict[str, Any]) -> Design:
-    """The design of a file's content, verified anew; `InputError` or KeyError if the content is not what it gives."""
+    """The design in a file's content, verified again; `InputError` or KeyError if the content does not match it."""
     problem = problem_of(content["problem"])
     if "groups" in content["problem"]:
         ordered = content["ordered"]
@@ -554,16 +556,16 @@ def _made(
     profile: tuple[tuple[float, float], ...],
     present: tuple[int, ...] | None = None,
 ) -> Design:
-    """The design of a part of a file: of all voters, or of those who are present."""
+    """The design in a part of a file, for all voters or for the present ones."""
     key = encodings.of(problem, ()).key
     table = np.array([float.fromhex(value) for value in part[f"{key}_hex"]])
     if part["gap"] is not None and type(part["gap"]) is not float:
-        raise InputError(f"gap must be a number with a point, or null. Got {part['gap']!r}")
+        raise InputError(f"gap must be a number with a decimal point, or null. Got {part['gap']!r}")
     parts = [] if key == "gamma" or present is not None else part.get("fewer", [])
     if any(other.keys() != {"present", "gap", "expected_cost", "table_hex"} for other in parts):
         raise InputError("a table for fewer voters must have present, gap, expected_cost and table_hex alone")
     if any(type(count) is not int for other in parts for count in other["present"]):
-        raise InputError("present must be whole numbers without a point")
+        raise InputError("present must be integers without a decimal point")
     objective, shape, name = goal
     fewer = {}
     for other in parts:

@@ -1,4 +1,4 @@
-"""The linear program of the paper, listed in full: its arrays, the multiset behind every row, and files of it."""
+"""The full linear program of the paper: its arrays, the multiset behind every row, and export to files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from darrm.storage.atomic import replacing
 from darrm_solvers.highs import set_options, silent
 
 ENDINGS = (".mps", ".lp")
-_SMALLEST = 1e-12  # HiGHS keeps no smaller coefficient, and by default none below 1e-9
+_SMALLEST = 1e-12  # HiGHS drops smaller coefficients, by default those below 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,15 +42,15 @@ class GammaProgram:
     Attributes
     ----------
     problem : MajorityProblem
-    A : ndarray, shape (n, K - floor(K/2))
+    A : ndarray, shape (n, K - K // 2)
     b : ndarray, shape (n,)
-    c : ndarray, shape (K - floor(K/2),)
+    c : ndarray, shape (K - K // 2,)
     constant : float
-        The error of no gamma at all, which is a fair coin at all votes.
+        The error of gamma = 0, which releases a fair coin flip at all votes.
     multisets : ndarray of int16, shape (n, corners)
-        How many voters are at each corner in the constraint of a row; all 0 in a row that makes gamma rise.
+        The number of voters at each corner in the constraint of a row; all 0 in a row that makes gamma monotone.
     corners, variables : tuple of str
-        What the columns of ``multisets``, and of ``A``, are.
+        The names of the columns of ``multisets``, and of ``A``.
     """
 
     problem: MajorityProblem
@@ -67,7 +67,7 @@ class GammaProgram:
         return f"<linear program of K = {self.problem.K} voters: {rows} constraints, {columns} variables>"
 
     def gamma(self, x: Any) -> Array:
-        """The noise function of a point: symmetric, and 0 at a tie. It is not proved: `darrm.repair` or verify it."""
+        """The noise function of a point: symmetric, and 0 at a tie. It is not certified: pass it to `darrm.repair`."""
         half = np.asarray(x, dtype=np.float64)
         if half.shape != self.c.shape:
             raise refusal("x", f"{len(self.c)} numbers, one for each of {', '.join(self.variables)}", half.shape)
@@ -127,13 +127,13 @@ def linear_program(
 
         [(alpha_l - alpha_(K-l)) - e^(m eps) (alpha'_l - alpha'_(K-l))] / (e^(m eps) - 1 + 2 delta)   <=   1
 
-    `darrm.solve` needs only few of them, and proves what it returns.
+    `darrm.solve` needs few of these rows, and certifies its result.
 
     Parameters
     ----------
     problem : MajorityProblem
     prior, objective, shape
-        As in `darrm.solve`; "monotone" adds rows that make gamma rise.
+        As in `darrm.solve`; "monotone" adds rows that make gamma monotone.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def linear_program(
 
     Examples
     --------
-    Solved by SciPy, and made sure of by `darrm.repair`: gamma_opt of `darrm.solve`.
+    The program solved by SciPy and certified by `darrm.repair` gives gamma_opt of `darrm.solve`:
 
     >>> import darrm
     >>> from scipy.optimize import linprog
@@ -164,7 +164,7 @@ def linear_program(
     True
     """
     if not isinstance(problem, MajorityProblem):
-        raise refusal("problem", "a MajorityProblem", type(problem).__name__, "Decisions are solved, and not listed.")
+        raise refusal("problem", "a MajorityProblem", type(problem).__name__, "Pass a decision to darrm.solve.")
     choice("shape", shape, SHAPES)
     taken = parse(prior) if isinstance(prior, str) else prior
     gains = weights(taken, problem.K, taken.default_objective if objective is None else objective) / 2

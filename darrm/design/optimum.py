@@ -1,4 +1,4 @@
-"""What is made of a solver's answer: is it an optimum, and how far is it from the best?"""
+"""Checks of a solver's answer: whether it is an optimum, and a bound on its distance from the optimum."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from darrm.numerics.deadline import OutOfTime, check_time, ends_at, time_left
 from darrm.numerics.exact import rounded_up
 from darrm_solvers import LinearProgram, Solution, Status
 
-# Weights below this share of the largest are raised to it, so that no entry of a table is left to chance and ties fall
-# to the larger one; where many are, to so much less that it costs no more than this in all. The cost is part of the
-# gap, which is computed with the true weights.
+# Weights below this share of the largest are raised to it, so that no entry of a table is arbitrary and ties fall to
+# the larger one. Where there are many, they are raised to less, so that the total cost is at most this share. The cost
+# is part of the gap, which is computed with the true weights.
 WEIGHT_FLOOR = 1e-9
-_LATER = 0.1  # seconds: loops look at the time first, so that it is known whose ended
+_LATER = 0.1  # seconds; loops check the time first, so that it is known which limit ended
 _EXACT = Decimal("1e-40")  # relative, of some million operations with 60 digits
 
 
 @contextmanager
 def searching(until: float, engine: str = "cutting-planes") -> Iterator[float]:
-    """A search that ends at a moment of `time.monotonic`, or sooner if one around it does; gives HiGHS its seconds.
+    """A search that ends at a moment of `time.monotonic`, or with an enclosing search; yields the seconds for HiGHS.
 
     Raises
     ------
     SolverError
     OutOfTime
-        If the time of a search around this one is over.
+        If the time of an enclosing search is over.
     """
     try:
         with ends_at(until):
@@ -47,8 +47,8 @@ def searching(until: float, engine: str = "cutting-planes") -> Iterator[float]:
 
 
 def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
-    """`SolverError` unless the solver found an optimum, or ended before and the best there is will do."""
-    gave_up = solution.status is Status.NUMERICAL and engine == "cutting-planes"  # others call wrong programs so too
+    """`SolverError` unless the solver found an optimum, or ended early where the best table so far is accepted."""
+    gave_up = solution.status is Status.NUMERICAL and engine == "cutting-planes"  # elsewhere also wrong programs
     if on_time_limit == "best" and (gave_up or solution.status is Status.TIME_LIMIT):
         return
     if solution.status is not Status.OPTIMAL:
@@ -64,7 +64,7 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
 
 
 def raised(weights: Array, floor: float = WEIGHT_FLOOR) -> Array:
-    """The weights as shares of the largest, none too small for the solver to see."""
+    """The weights as shares of the largest, small ones raised to the resolution of the solver."""
     share = weights / weights.max()
     low = int(np.count_nonzero(share < floor))
     most = low * float(weights.max())  # infinite for costs near the end of float64: then nothing is raised
@@ -76,12 +76,12 @@ def upper_bound(
 ) -> float:
     """Upper bound on weights @ half over all that satisfy the guarantee, by weak duality with the true weights.
 
-    ``rounding`` is how far a row of the program can be from the constraint that it stands for; the first ``exact`` rows
-    are what they stand for.
+    ``rounding`` bounds the distance of a row of the program from its exact constraint; the first ``exact`` rows have
+    none.
     """
     n = weights.size
     bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
-    # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
+    # Rows are rounded, and the bound is a sum: each multiplier adds the rounding of its row.
     paid = multipliers[multipliers > 0]
     sums = 2.0**-52 * (paid.size + n)
     widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
@@ -93,8 +93,9 @@ def upper_bound(
 def exact_upper_bound(weights: Array, rows: NDArray[Any], limits: NDArray[Any], multipliers: Array) -> float:
     """Upper bound on weights @ x over rows @ x <= limits and 0 <= x <= 1, by weak duality in decimals.
 
-    ``rows`` and ``limits`` are exact, in decimals, so no rounding of theirs is paid for. ``multipliers`` are of the
-    program that maximises weights / weights.max(), and any will do. To be called with at least 60 digits.
+    ``rows`` and ``limits`` are exact, in decimals, so no rounding is added for them. ``multipliers`` belong to the
+    program that maximises weights / weights.max(); all values give a valid bound. The context needs at least 60
+    digits.
     """
     y = in_decimals(np.maximum(multipliers, 0.0)) * Decimal(float(weights.max()))
     terms = np.concatenate([limits * y, (in_decimals(weights) - y @ rows).clip(min=Decimal(0))])

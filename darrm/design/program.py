@@ -1,4 +1,4 @@
-"""The linear program of a problem and an objective: its variables and first rows in, a certified table out."""
+"""The linear program of a problem and an objective, from its variables and first rows to a certified table."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ from darrm_solvers import (
     solve_highs,
 )
 
-_PAID = 1e-10  # of the largest weight: a bound that rounding costs more than this is made again, exactly
-_FIRST = 2.0**-48  # how far a first row can be rounded
+_PAID = 1e-10  # share of the largest weight; a bound that loses more to rounding is computed again, exactly
+_FIRST = 2.0**-48  # largest rounding of a first row
 
 
 @dataclass(frozen=True)
 class Variables:
-    """What a program looks for: x in [0, 1]^n, of which all want to be 1.
+    """The variables of a program, x in [0, 1]^n; the objective improves with each of them.
 
     Attributes
     ----------
     columns : Columns
-        What x stands for.
+        The meaning of x.
     weights : ndarray, shape (n,)
-        What the objective gains from each.
+        The gain of the objective from each variable.
     first : Rows
-        What holds of all tables of the shape.
+        The constraints of the table's shape.
     exact : int
-        How many of the first rows are what they stand for; the others are rounded.
+        The number of first rows that are exact; the others are rounded.
     floor : float
         The share of the largest weight to which smaller ones are raised.
     gap : callable
-        From a certified table, and a bound on what any can gain, to a bound on how much more it costs than the best.
+        Maps a certified table and a bound on the gain of any table to a bound on its cost above the optimum.
     anything : ndarray or None
-        The table if nothing is to gain.
+        The table if no gain is possible.
     """
 
     columns: Columns
@@ -72,7 +72,7 @@ class Variables:
 
 
 def variables(problem: Any, objective: Objective, shape: str, until: float) -> Variables:
-    """The variables of a problem's tables, by how they are written down; ``until`` is when listing costs ends."""
+    """The variables of a problem's tables, by their encoding; ``until`` is the time limit for listing costs."""
     encoding = encodings.of(problem, ())
     if isinstance(objective, Paper) and encoding is encodings.GAMMA:
         return _of_gamma(problem.K, objective, shape)
@@ -99,9 +99,9 @@ def _of_two(problem: Any, objective: Objective, ordered: bool) -> Variables:
     columns = TableColumns(gains(costs), ordered=ordered)
 
     def gap(table: Array, bound: float) -> float:
-        # All variables at 0 cost the most; what they can gain is bounded.
+        # All variables at 0 have the largest cost; their gain is bounded.
         most = expected_cost(costs, columns.table(np.zeros(columns.n)))
-        # What costs were rounded by, here and in their gains.
+        # The rounding of costs, here and in their gains.
         rounding_of_costs = float(
             np.abs(costs[..., 0] - costs[..., 1] - gains(costs)).sum() + 2.0**-49 * np.abs(costs).sum()
         )
@@ -134,7 +134,7 @@ def _none(n: int) -> Rows:
 
 
 class Search:
-    """The search for the optimum of some variables, held to some limits.
+    """The search for the optimum over variables under limits.
 
     Parameters
     ----------
@@ -161,13 +161,13 @@ class Search:
         self.cuts = separators(self.finders)
 
     def by_cuts(self, near: Sequence[Any] = ()) -> tuple[Array, float, list[Any]]:
-        """The certified table, its gap, and which cases bind it; ``near`` are cases to begin with."""
+        """The certified table, its gap, and its binding cases; ``near`` are cases to begin with."""
         of, first = self.of, self.of.first
         if near:
             try:
                 rows = self.finders[0].begin_with(near)
             except (TypeError, ValueError, OverflowError):
-                raise InputError("binding.counts must be multisets: 8 whole numbers each.") from None
+                raise InputError("binding.counts must be multisets: 8 integers each.") from None
             first = Rows(np.concatenate([first.rows, rows.rows]), np.concatenate([first.limits, rows.limits]))
         with searching(self.until) as left:
             weights = raised(of.weights, of.floor)
@@ -175,7 +175,7 @@ class Search:
         table, bound = self._certified("cutting-planes", answer.solution, answer.program)
         binds = (answer.solution.multipliers > 0).nonzero()[0]
         begun, proposed = len(of.first.limits), self.finders[0].proposed
-        # Rows of several limits come in turns: no list says which row is whose.
+        # Rows of several limits alternate, so no list tells the limit of a row.
         bound_by = [proposed[i - begun] for i in binds[binds >= begun].tolist()] if len(self.held) == 1 else []
         return table, self.of.gap(table, min(bound, self._exactly(answer.solution.multipliers, bound_by))), bound_by
 
@@ -191,7 +191,7 @@ class Search:
         return table, of.gap(table, bound)
 
     def _certified(self, engine: str, solution: Solution, program: LinearProgram) -> tuple[Array, float]:
-        """The table of a solver's answer, certified, and what no table can gain more than."""
+        """The certified table of a solver's answer, and an upper bound on the gain of any table."""
         check_optimal(solution, engine, self.on_time_limit)
         # One common factor, as in repair, keeps a monotone table monotone.
         table = repair_all(self.candidates.released(solution.x), self.held)
@@ -199,7 +199,7 @@ class Search:
         return table, upper_bound(rounding, self.of.weights, program, solution.multipliers, exact=self.of.exact)
 
     def _exactly(self, multipliers: Array, bound_by: Sequence[Any]) -> float:
-        """The bound from exact rows, where that of rounded ones pays too much for rounding; else infinity."""
+        """The bound from exact rows, where that from rounded rows loses too much to rounding; else infinity."""
         of, rows = self.of, self.finders[0].rows
         if len(self.held) > 1 or not isinstance(rows, GroupRows | ClassRows):
             return math.inf

@@ -1,13 +1,13 @@
-"""Decisions of several answers held to a Renyi divergence: best, as far as we know, where labels are many.
+"""Decisions with several answers under a limit on a Renyi divergence, the best known family for many labels.
 
     maximise the objective   subject to   sum over o of P_o^order Q_o^(1 - order) <= e^((order - 1) divergence)
 
 for the probabilities P, Q of all answers at every case. The left side is convex and homogeneous in (P, Q), so that its
-tangents are rows without a constant, which are added where they are broken:
+tangents are rows without a constant, which are added where they are violated:
 
     sum over o of  order r_o^(order - 1) P_o + (1 - order) r_o^order Q_o,     r_o = P_o / Q_o at the last table.
 
-No guarantee rests on it: what labels cost is counted from the table alone.
+No guarantee rests on it: the cost of labels is computed from the table alone.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
 
-_STEEPEST = 1e7  # of r^order: any tangent is a row
-_CLOSE = 1e-3  # relative, of the divergence
+_STEEPEST = 1e7  # limit of r^order; any tangent is a valid row
+_CLOSE = 1e-3  # relative accuracy of the divergence
 _AT_ONCE = 200
 _HALVINGS = 20
-_EVEN = 1e-6  # of an answer at random, so that no answer is impossible
+_EVEN = 1e-6  # share of a random answer, so that no answer is impossible
 
 
 class RenyiProgram:
-    """Finds tables that cost least under a divergence, nearly.
+    """Finds tables of nearly least cost under a limit on the divergence.
 
-    Tangents are the same for every divergence, so that each search begins with those of the ones before.
+    Tangents are valid for every limit, so each search begins with those of the previous ones.
 
     Parameters
     ----------
     problem : DecisionProblem
-        Says what the voters are; its guarantee is not used.
+        Describes the voters; its guarantee is not used.
     objective : Objective
     order : float, above 1
     ordered : bool
@@ -77,7 +77,7 @@ class RenyiProgram:
         return mixed(class_table(self._columns.table(x), self._problem), 1 - _EVEN)
 
     def _tangents(self, allowed: float, x: Array) -> Rows:
-        """Rows at the cases where the table of x breaks the divergence most."""
+        """Rows at the cases where the table of x violates the limit most."""
         order = self._order
 
         def moment(P: Array, Q: Array) -> Array:
@@ -98,9 +98,9 @@ class RenyiProgram:
 
 
 def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: float) -> tuple[Array, Array]:
-    """Where the way from (P, Q) to an answer at random, which breaks nothing, comes to what is allowed.
+    """The point between (P, Q) and a random answer, which violates nothing, at which the divergence equals the limit.
 
-    The tangent there is above what is allowed at (P, Q) too, and below it at less: rows there need fewer rounds.
+    The tangent there also cuts off (P, Q), and cuts off more: rows there need fewer rounds.
     """
     P, Q = _floats(P), _floats(Q)
     broken, kept = 0.0, 1.0
@@ -112,5 +112,5 @@ def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: 
 
 
 def _floats(chances: Array) -> Array:
-    """Chances that are decimals, for voters of large epsilon, as float64: none is near 0."""
+    """Probabilities that are decimals, for voters of large epsilon, as float64: none is near 0."""
     return np.asarray(chances, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Rules without noise as tables, and what any table of a problem costs."""
+"""Rules without noise as tables, and the expected cost of any table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIE = 1e-12
 
 
 def best_rule(problem: ByGroups, objective: Objective) -> Array:
-    """At all votes an answer that costs least, each as likely at a tie."""
+    """The table of the Bayes rule: an answer of least cost at all votes, equally likely ones at a tie."""
     if problem.binary:
         return np.asarray((1 + np.sign(gains(objective.costs(problem)))) / 2)
     alike = len(problem.groups) == 1 and objective.symmetric(problem)
@@ -27,12 +27,12 @@ def best_rule(problem: ByGroups, objective: Objective) -> Array:
 
 
 def most_voted(problem: ByGroups) -> Array:
-    """The class of most votes, of all groups together; each as likely at a tie."""
+    """The table of the class with most votes of all groups together, equally likely ones at a tie."""
     return of_all_votes(plurality(sorted_counts(problem.K, problem.n_classes)), problem)
 
 
 def of_all_votes(chances: Array, problem: ByGroups) -> Array:
-    """A table of the votes of all groups together, from one for sorted votes, shape (rows, classes)."""
+    """A table for the votes of all groups together, from a table for sorted votes, shape (rows, classes)."""
     table = np.hstack([chances, np.zeros((len(chances), problem.n_answers - problem.n_classes))])
     table /= table.sum(axis=1, keepdims=True)
     if len(problem.groups) == 1 and not problem.binary:
@@ -41,20 +41,20 @@ def of_all_votes(chances: Array, problem: ByGroups) -> Array:
 
 
 def together(problem: ByGroups) -> VoterModel:
-    """All voters of a problem as one group, without what is known of their privacy."""
+    """All voters of a problem as one group, without their privacy parameters."""
     return VoterModel([VoterGroup(problem.K, 1.0)], problem.classes, none=problem.none)
 
 
 def seen(table: Array, own: ByGroups, votes: Counts, problem: ByGroups) -> Array:
-    """The table of a problem that looks at some of its votes alone.
+    """The table of a problem that uses only some of its votes.
 
     Parameters
     ----------
     table : ndarray
-        Of ``own``, as a `Design` holds it, or with the probabilities of both of two answers.
+        A table for ``own``, as a `Design` holds it, or with the probabilities of both of two answers.
     own : problem or model
     votes : ndarray, shape (entries, groups of own, classes)
-        What it sees of each of `all_votes` of ``problem``.
+        The votes that it uses, for each of `all_votes` of ``problem``.
     """
     both = np.stack([1 - table, table], axis=-1) if own.binary and table.shape == own.table_shape else table
     found = class_probabilities(both, own, votes)
@@ -64,13 +64,13 @@ def seen(table: Array, own: ByGroups, votes: Counts, problem: ByGroups) -> Array
 
 
 def plurality(votes: Counts) -> Array:
-    """The most voted class, each as likely at a tie; shape (rows, classes)."""
+    """The class with most votes, equally likely ones at a tie; shape (rows, classes)."""
     most = votes == votes.max(axis=1, keepdims=True)
     return np.asarray(most / most.sum(axis=1, keepdims=True))
 
 
 def cost_of(table: Array, problem: ByGroups, objective: Objective) -> float:
-    """The expected cost of a table, whatever its form."""
+    """The expected cost of a table in any encoding."""
     if not problem.binary and not objective.symmetric(problem) and table.shape[:-1] != problem.table_shape:
         table = class_probabilities(table, problem, all_votes(problem)).reshape(*problem.table_shape, problem.n_answers)
     return expected_cost(costs_in(problem, objective, table), table)

@@ -1,4 +1,4 @@
-"""`darrm.solve`: what is asked, the linear program, the proof, the design."""
+"""`darrm.solve`: checks of its arguments, the linear program, the certificate and the design."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
     Custom = Callable[[cvxpy.Expression], tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]]
 
-_ALLOWANCES = ("release_epsilon", "total_epsilon")  # in place of m; the second is what the first was called
+_ALLOWANCES = ("release_epsilon", "total_epsilon")  # in place of m; the second is the former name of the first
 CUTS = "cutting-planes"
 ENGINES = (CUTS, "full-list", "full-list-cvxpy")
-# By how much the certified table may break a constraint of the user's: solvers stop at about 1e-9, and repair scales.
+# Largest violation of the user's constraints by the certified table: solvers stop at about 1e-9, and repair scales.
 CUSTOM_TOLERANCE = 1e-6
 
 
 @dataclass
 class Binding:
-    """The constraints that bound an optimum, for the next solve to begin with.
+    """The binding constraints of an optimum, with which the next solve begins.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Binding:
 
     Examples
     --------
-    Three designs of the same voters, each begun with the constraints that bound the one before:
+    Three designs for the same voters; each search begins with the binding constraints of the previous one:
 
     >>> import darrm
     >>> from darrm.design.solve import Binding
@@ -90,19 +90,19 @@ def solve(
     binding: Binding | None = None,
     **parameters: Any,
 ) -> Design:
-    """The release of least error among all that satisfy the guarantee of the problem, certified.
+    """Find the certified release of least error among all that satisfy the guarantee of the problem.
 
-    For a `MajorityProblem` the noise function gamma of least error:
+    For a `MajorityProblem` this is the noise function gamma of least error:
 
         minimise    1/2 sum over l > K/2 of  w_l (1 - gamma(l))
         subject to  A(p) - e^(m eps) A(p') <= e^(m eps) - 1 + 2 delta     for every multiset of corners
                     0 <= gamma(l) <= 1,   gamma(l) = gamma(K - l)
 
     and, for shape "monotone", gamma(l) <= gamma(l + 1) for l > K/2. The weights w come from the prior in closed form
-    (`darrm.priors`). The answer of the solver is not trusted. It is scaled down by the certified ratio until it is
-    verified, with rounding counted. Weak duality bounds its distance from the optimum.
+    (`darrm.priors`). The answer of the solver is not trusted: it is scaled down until it is certified, with all
+    rounding counted. Weak duality bounds its distance from the optimum.
 
-    For a `DecisionProblem` the probabilities X(n) of answer 1 at the numbers n of ones in each group:
+    For a `DecisionProblem` it is the probabilities X(n) of answer 1 at the numbers n of ones in each group:
 
         minimise    sum over n, o of  C(n, o) X_o(n),      C from the objective (`darrm.objectives`)
         subject to  E_P[X_o] - e^eps E_P'[X_o] <= delta    for both answers o and all multisets of corners
@@ -111,46 +111,47 @@ def solve(
     Parameters
     ----------
     problem : MajorityProblem or DecisionProblem, optional
-        Or the parameters of the first by name: ``solve(K=11, m=3, epsilon=0.1)``.
+        The problem; or pass the parameters of a majority by name: ``solve(K=11, m=3, epsilon=0.1)``.
     prior : Prior or str, default "uniform" for a majority
-        Where votes come from: a `darrm.priors` object or its text. "uniform" is the paper's: independent, on [1/2, 1].
-        The guarantee does not rest on it, if it comes from elsewhere than these votes or records. A decision between
-        two answers takes one in the place of an objective: `darrm.objectives.paper`.
+        The distribution of the votes: a `darrm.priors` object or its text. "uniform" is the paper's: independent, on
+        [1/2, 1]. The guarantee does not rest on it, if it comes from elsewhere than these votes or records. A decision
+        between two answers takes one in the place of an objective: `darrm.objectives.paper`.
     shape : {"free", "ordered", "monotone"}
-        "free" is the paper's linear program; its optimum may dip. "monotone", of a majority, rises from the tie to the
-        unanimous vote. A decision that is "ordered" never makes the answer that its objective prefers less likely than
-        another at the same counts. An optimum can do otherwise, see ``design.reversals``.
+        "free" is the paper's linear program; its optimum need not be monotone. "monotone", for a majority, does not
+        fall from the tie to the unanimous vote. "ordered", for a decision, never makes the answer that the objective
+        prefers less likely than another at the same counts. An optimum without it can, see ``design.reversals``.
     objective : {"tv", "disagreement"}, optional, or an object of `darrm.objectives`
         A decision without a prior needs the object; it takes no engine, custom or binding. Under a prior the default is
         "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p. Its accuracies, costs
         and thresholds must come from elsewhere than these votes or records too. So must m, epsilon and the choice of
-        the design: the certificate is for a table that was chosen without them.
+        the design, because the certificate is for a table that was chosen without these votes and records.
     engine : {"cutting-planes", "full-list", "full-list-cvxpy"}
-        "cutting-planes" adds constraints where they are broken; the others list all of them (the paper's method, the
-        reference) and hand them to HiGHS, directly or through CVXPY.
+        "cutting-planes" adds violated constraints; the others list all constraints (the paper's method, the reference)
+        and pass them to HiGHS, directly or through CVXPY.
     ordered : bool
-        The shape "ordered".
+        Whether the shape is "ordered".
     absent : bool
-        For a decision: whether voters may be absent. Then a decision is made for every vector of present voters.
-        Who is absent must not depend on the data, on votes or on their noise.
+        For a decision: whether voters may be absent. If so, a table is computed for every vector of present voters. Who
+        is absent must not depend on the data, on votes or on their noise.
     profile : iterable of (epsilon, delta), optional
-        Further limits for one release, all to be kept at once; rising epsilons (nats, inf allowed), falling deltas. A
-        whole curve: `darrm.accounting.gdp`. Engine "cutting-planes".
+        Further limits that the same release must keep, with rising epsilons (nats, inf allowed) and falling deltas.
+        `darrm.accounting.gdp` returns those of a whole curve. Engine "cutting-planes" only.
     custom : callable, optional
         Convex terms and constraints of your own: from gamma, a CVXPY expression of shape (K + 1,), to (objective,
-        constraints). The objective is minimised; None stands for the one above. The engine must be "cutting-planes".
-        The gap is then infinite: there is no proof of how far from the optimum a general convex solver stopped.
+        constraints). The objective is minimised; None keeps the objective above. The engine must be "cutting-planes".
+        The gap is then infinite, because the distance of a general convex solver from the optimum is not certified.
     time_limit : float, seconds
-        For the search of the optimum; looked at inside its steps too. Verifying what it found comes on top.
+        The time for the search of the optimum, checked within its steps too. Verification of the result takes extra
+        time.
     on_time_limit : {"error", "best"}
-        What to do without an optimum by then, or if HiGHS gives up: raise `SolverError`, or certify the best table so
-        far (engine "cutting-planes"). Its gap bounds its distance from the optimum.
+        The action if there is no optimum by then, or if HiGHS fails: raise `SolverError`, or certify the best table so
+        far (engine "cutting-planes"). The gap of the design bounds its distance from the optimum.
     report : callable, optional
         Called with a `darrm_solvers.Progress` after each round of engine "cutting-planes".
     binding : Binding, optional
-        Begin with the constraints that bound the last solve that this object was passed to, as far as this problem has
-        them. Best for the same K, Delta and ``max_affected`` and a near m; for K up to 64 it saves no time, and changes
-        nothing. Afterwards it holds the constraints of this solve. For one limit (no profile) and engine
+        The search begins with the binding constraints of the last solve with this object, as far as this problem has
+        them; afterwards the object holds those of this solve. It helps for the same K, Delta and ``max_affected`` and a
+        similar m; for K up to 64 it saves no time and changes nothing. For one limit (no profile) and engine
         "cutting-planes".
 
     Returns
@@ -172,12 +173,13 @@ def solve(
     Notes
     -----
     Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Its list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0.
-    Engines that list them reach K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes
-    a few hundredths of a second, K = 1001 at m = 30 about a second (docs/benchmarks.md). A small m can take far longer.
+    Engines that list them reach K of about 21, or 115. With cutting planes some hundred rows are enough
+    (docs/theory.md): K = 101 takes a few hundredths of a second, K = 1001 at m = 30 about a second
+    (docs/benchmarks.md). A small m can take far longer.
 
     Examples
     --------
-    A majority, and how much worse the same guarantee is by releasing that of three random votes:
+    A majority, and the larger error of the majority of three random votes at the same guarantee:
 
     >>> import darrm
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
@@ -203,7 +205,7 @@ def solve(
     points, until = profile_points(profile), time.monotonic() + time_limit
     goal = _goal(problem, prior, objective)
     _check_together(problem, goal, shape, engine, absent, custom, binding, points, on_time_limit)
-    if isinstance(goal, Paper) and isinstance(goal.prior, Randomized):  # it says what the voters are
+    if isinstance(goal, Paper) and isinstance(goal.prior, Randomized):  # it describes the voters
         for group in problem.groups:
             impossible = why_impossible(goal.prior, group.epsilon, group.delta)
             if impossible is not None:
@@ -242,7 +244,7 @@ def solve(
 
 
 def _problem(problem: AnyProblem | None, parameters: dict[str, Any]) -> AnyProblem:
-    """The problem, or a majority by its parameters."""
+    """The given problem, or the majority problem of the parameters."""
     if problem is not None:
         if isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
             raise InputError(
@@ -268,7 +270,7 @@ def _problem(problem: AnyProblem | None, parameters: dict[str, Any]) -> AnyProbl
 
 
 def _goal(problem: AnyProblem, prior: Prior | str | None, objective: str | Objective | None) -> Objective:
-    """The objective that was asked for: one of `darrm.objectives`, or the paper's under a prior."""
+    """The requested objective: one of `darrm.objectives`, or the paper's under a prior."""
     if isinstance(objective, Objective):
         if prior is None or prior == getattr(objective, "prior", None):
             return objective
@@ -298,7 +300,7 @@ def _check_together(
     points: Sequence[tuple[float, float]],
     on_time_limit: str,
 ) -> None:
-    """`InputError` for what does not go together."""
+    """`InputError` for arguments that exclude each other."""
     if encodings.of(problem, ()) is encodings.GAMMA:
         if absent or not isinstance(goal, Paper):
             raise InputError(
@@ -356,7 +358,7 @@ def _custom(search: Search, custom: Custom) -> Array:
         )
     check_optimal(solution, "custom", search.on_time_limit)
     gamma = repair_all(search.candidates.released(solution.x), search.held)
-    # What is released, beside the variables of the user's own as they were solved for.
+    # The constraints are evaluated at the certified table, with the user's own variables as solved.
     half, own = stated[0]
     half.value = gamma[K // 2 + 1 :]
     broken = max((float(np.max(constraint.violation())) for constraint in own), default=0.0)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """Private ensembles with scikit-learn's interface: many classifiers, one private label.
 
-Whether voters are fixed (made private once) or fresh (new coins make every answer private) decides the cost of labels.
-So the ensemble asks for it (docs/theory.md, "Many releases: fresh voters, fixed voters"). The estimators load when
-first used: without scikit-learn the package can be imported, its estimators cannot.
+The cost of labels depends on whether voters are fixed (trained with DP once) or fresh (each answer is private by its
+own randomness). So ``voters`` must be stated (docs/theory.md, "Many releases: fresh voters, fixed voters"). The
+estimators load when first used: without scikit-learn the package can be imported, and its estimators cannot.
 """
 
 from darrm._lazy import face

@@ -1,4 +1,4 @@
-"""The way to release labels that the parameters of an ensemble ask for, within their budget."""
+"""The choice of the release for the parameters of an ensemble, within its budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from darrm.errors import BudgetError
 
 
 def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -> DesignedLabels | NoisyMax:
-    """Labels of fresh voters or of non-private teachers; `BudgetError` if not one is within the budget."""
+    """The release for fresh voters or non-private teachers; `BudgetError` if the budget covers no label."""
     totals = check_total_epsilon(ensemble.total_epsilon), check_total_delta(ensemble.total_delta, "total_delta")
     base = checked_base(ensemble.base_accuracy, classes)
     queries = None if ensemble.queries is None else check_count("queries", ensemble.queries)
@@ -34,7 +34,7 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
 
 
 def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajority:
-    """The plain majority of fitted voters that are private themselves; `BudgetError` if they cost too much."""
+    """The plain majority of fixed private voters; `BudgetError` if their cost exceeds the budget."""
     voters = privacy_of(models, ensemble.adjacency, ensemble.epsilon, ensemble.Delta)
     total_delta = None if ensemble.total_delta is None else check_total_delta(ensemble.total_delta, "total_delta")
     privacy = fixed_privacy(voters, overlap, ensemble.adjacency, total_delta)

@@ -1,4 +1,4 @@
-"""The parameters, tags and metadata of an ensemble whose voters are classifiers of their own."""
+"""The scikit-learn parameters, tags and metadata of an ensemble of classifiers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Composition(BaseComposition):  # type: ignore[misc]
         Parameters
         ----------
         deep : bool
-            Whether those of its classifiers are there too, as ``estimator__parameter`` or ``name__parameter``.
+            Whether to include those of its classifiers, as ``estimator__parameter`` or ``name__parameter``.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class Composition(BaseComposition):  # type: ignore[misc]
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What the classifiers to be trained request of `fit`.
+        """The metadata that the classifiers to be trained request in `fit`.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class Composition(BaseComposition):  # type: ignore[misc]
             try:
                 self._validate_names(asked.names)
             except ValueError as error:
-                raise InputError(f"estimators must have names of their own. {error}.") from None
+                raise InputError(f"estimators must have different names. {error}.") from None
         return asked
 
     def _metadata(self, kind: str, asked: Asked, n: int, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -111,8 +111,8 @@ class Composition(BaseComposition):  # type: ignore[misc]
             return [{} for _ in asked.models]
         if kind == "fixed":
             raise InputError(
-                f"{', '.join(given)} must not be given for fixed voters: a weight changes how much one record can do "
-                "to a voter, and epsilon does not count that. Leave it out, or use fresh voters."
+                f"{', '.join(given)} must not be given for fixed voters: a weight changes the effect of one record on "
+                "a voter, which their epsilon does not cover. Leave it out, or use fresh voters."
             )
         if all(asked.prefitted):
             raise InputError(f"{', '.join(given)} must not be given: all voters are prefitted, none is trained.")

@@ -1,4 +1,4 @@
-"""The noise of an ensemble's labels: what its parameters ask for, solved or planned."""
+"""The noise of an ensemble's labels, solved or planned for its parameters."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 
 
 def checked_base(base_accuracy: object, classes: int) -> float:
-    """How often one classifier is right; `InputError` unless that is more than a guess."""
-    hint = "Pass how often one classifier is right, e.g. 0.75: the noise is planned for it."
+    """The accuracy of one classifier; `InputError` unless it is above that of a random guess."""
+    hint = "Pass the accuracy of one classifier, e.g. 0.75: the noise is planned for it."
     return real("base_accuracy", base_accuracy, 1 / classes, 1, "(]", hint=hint)
 
 
@@ -71,7 +71,7 @@ def fresh_plurality(
     classes: int,
     base: float,
 ) -> Design:
-    """The same for answers of several classes: right as often as may be if a classifier is right with ``base``."""
+    """The decision for several classes with the least error rate, if a classifier has the accuracy ``base``."""
     setting = _setting(K, epsilon, overlap, adjacency, classes, base)
     engine(setting.problem()).check_size(setting.problem())
     if queries is not None:
@@ -87,10 +87,10 @@ def fresh_plurality(
 def teachers_decision(
     K: int, adjacency: str, queries: int, total_epsilon: float, total_delta: float, classes: int, base: float
 ) -> Design:
-    """The decision for votes of teachers without privacy of their own, of which ``queries`` are within the budget.
+    """The decision for votes of non-private teachers, with ``queries`` labels within the budget.
 
-    Noisy max with Gaussian or Laplace noise, permute-and-flip or an optimum, whichever is planned to be right most
-    often if a teacher is right with ``base``.
+    Noisy max with Gaussian or Laplace noise, permute-and-flip or an optimum, the one with the least planned error rate
+    if a teacher has the accuracy ``base``.
     """
     setting = _setting(K, math.inf, 1, adjacency, classes, base)
     budget = Budget(queries, total_epsilon, total_delta, "fresh")
@@ -100,7 +100,7 @@ def teachers_decision(
         noise = "gamma"
         if total_delta:
             noise = f"sigma={at_least(sigma_of_any_votes(queries, total_epsilon, total_delta), 4)}"
-        raise InputError(f"{error} Noisy max fits any number of votes: pass {noise} in place of queries.") from None
+        raise InputError(f"{error} Noisy max takes any number of votes: pass {noise} in place of queries.") from None
 
 
 def checked_loss(epsilon: object, overlap: int) -> float:
@@ -108,7 +108,7 @@ def checked_loss(epsilon: object, overlap: int) -> float:
     checked = check_positive("epsilon", epsilon)
     if not overlap * checked <= MAX_LOSS:
         raise InputError(
-            f"overlap * epsilon, what one label can lose, must be at most {MAX_LOSS:g} for fresh voters. "
+            f"overlap * epsilon, the largest epsilon of one label, must be at most {MAX_LOSS:g} for fresh voters. "
             f"Got {overlap * checked:g}. Lower epsilon."
         )
     return checked

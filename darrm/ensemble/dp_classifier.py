@@ -1,4 +1,4 @@
-"""What the classifiers trained by DP-SGD have in common: their target, their classes, and what they say they cost."""
+"""The common base of classifiers trained by DP-SGD: privacy target, classes, and the cost of a fitted model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs epsilon and delta: the privacy of the fitted "
                 "model. (An ensemble of it takes epsilon and Delta.)"
             )
-        beyond = "Beyond, rounding could undo the clipping."
+        beyond = "Above that, rounding could undo the clipping."
         return Target(
             epsilon=check_positive("epsilon", self.epsilon, MAX_EPSILON),
             delta=real("delta", self.delta, 0, 1, "()", hint="Pass for instance 1e-5."),

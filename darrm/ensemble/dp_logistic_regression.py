@@ -42,7 +42,7 @@ class DPLogisticRegression(DPClassifier):
         A number near n that does not depend on the data, to divide by. Needed for "add-remove", where n is private;
         the number of rows otherwise.
     classes : sequence of two labels, optional
-        From y if not given: then the two labels that occur are taken to be public.
+        Taken from y if not given, which assumes that the two labels that occur are public.
     random_state : optional
         For tests only: the noise can then be predicted, which a `NotPrivateWarning` says. Without it, all randomness
         comes from the operating system.
@@ -55,25 +55,25 @@ class DPLogisticRegression(DPClassifier):
     n_iter_ : int
         Steps.
     epsilon_, delta_, adjacency_
-        What the model costs: ``epsilon_`` is the accountant's upper bound, at most ``epsilon``.
+        The privacy of the model: ``epsilon_`` is the accountant's upper bound, at most ``epsilon``.
     event_ : dp_accounting.DpEvent
-        The training, for a ledger of everything: ``ledger.charge(model.event_, adjacency=model.adjacency_)``. It costs
-        less there than (``epsilon_``, ``delta_``).
+        The training as an event to charge to a ledger: ``ledger.charge(model.event_, adjacency=model.adjacency_)``. It
+        composes more tightly than (``epsilon_``, ``delta_``).
     seeded_ : bool
-        Whether a ``random_state`` made the noise, whatever the parameter is now. Then the model is not private, its
-        costs are those of a model with secret noise, and an ensemble refuses it as a private voter.
+        Whether the noise came from a ``random_state``, whatever the parameter is now. If so, the model is non-private,
+        its stated privacy is that of a model with secret noise, and an ensemble refuses it as a private voter.
     noise_multiplier_ : float
         sigma.
     n_features_in_ : int
 
     Notes
     -----
-    Abadi et al., "Deep learning with differential privacy", CCS 2016; proof in `darrm.ensemble.dp_sgd`. Features of any
-    size are safe, as the gradient of each row is clipped. But learning needs rows of norm about 1: divide by constants
-    that do not depend on the data. Scaling by their mean or range is not private. Choose the parameters in the same
-    way. All records weigh alike: `fit` takes no weights. A fit that is refused tells something about the data that no
-    epsilon covers. The noise is made of float64 numbers, not exactly normal. O(steps n d), after a calibration of about
-    a second that is kept.
+    Abadi et al., "Deep learning with differential privacy", CCS 2016; proof in `darrm.ensemble.dp_sgd`. Features may
+    have any size, because the gradient of each row is clipped; but learning needs rows of norm about 1: divide by
+    constants that do not depend on the data. Scaling by their mean or range is not private. Choose the parameters in
+    the same way. All records weigh alike: `fit` takes no weights. An error of `fit` can depend on the data, and no
+    epsilon covers that. The noise is made of float64 numbers, not exactly normal. O(steps n d), after a calibration of
+    about a second that is kept.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class DPLogisticRegression(DPClassifier):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The likelier class of each record, shape (n,), for X of shape (n, d).
 
-        Any number of answers about public X costs nothing more. Answers about private X are a release of X.
+        Any number of answers about public X has no further privacy cost. Answers about private X are a release of X.
         """
         is_second = self.decision_function(X) > 0
         return np.asarray(self.classes_[is_second.astype(np.intp)])

@@ -40,24 +40,24 @@ from darrm.randomness.coins import WordSource
 Batch = NDArray[np.bool_]
 
 RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
-MAX_EPSILON = 100.0  # above, an accountant takes minutes and the guarantee is empty
+MAX_EPSILON = 100.0  # largest epsilon; above it an accountant takes minutes and the guarantee is useless
 MAX_NOISE = 1e6
-LEAST_NOISE = 0.25  # less hardly hides anything, and an accountant takes minutes for it
-_CLOSE = 1e-4  # how near the noise multiplier comes to the least one, relatively
+LEAST_NOISE = 0.25  # least noise multiplier; less gives hardly any privacy, and an accountant takes minutes for it
+_CLOSE = 1e-4  # relative distance of the noise multiplier from the least one
 _FARTHEST = 1e100  # of an iterate
-_LARGEST = 1e300  # norm of a row; beyond, its square roots leave float64
+_LARGEST = 1e300  # norm of a row; above it, its square leaves float64
 _calibrating = Lock()  # so that parallel training calibrates once
 
 
 def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adjacency: str) -> tuple[float, float]:
-    """The least noise multiplier of DP-SGD for a target, and the epsilon that it has; never above the target.
+    """The least noise multiplier of DP-SGD for a target, and its epsilon, which is at most the target.
 
     Parameters
     ----------
     epsilon : float in (0, 100], nats
     delta : float in (0, 1)
     rate : float in (0, 1]
-        Of Poisson sampling.
+        Rate of Poisson sampling.
     steps : int, at least 1
     adjacency : {"replace-one", "add-remove"}
 
@@ -147,15 +147,15 @@ def iterates(
     Parameters
     ----------
     gradient : function
-        Of the weights and of which rows are in the batch, bool of shape (rows,): the sum of the gradients of these
-        rows, each clipped to ``clip``. That it is, the proof needs.
+        Maps the weights and the batch, bool of shape (rows,), to the sum of the gradients of the rows in the batch,
+        each clipped to ``clip``; the proof relies on the clipping.
     start : ndarray, shape (p,)
         Must not depend on the data.
     rows : int
     noise_multiplier, rate, steps, clip, learning_rate
         sigma, q, number of steps, C, lr.
     n : float
-        What stands for the number of records.
+        A public number in place of the number of records.
     words : WordSource
 
     Yields
@@ -174,7 +174,7 @@ def iterates(
 
 
 def clipped_sum(gradients: Array, clip: float) -> Array:
-    """The sum of gradients, shape (n, p), each scaled down to the L2 norm ``clip``; what is not finite counts as 0."""
+    """The sum of gradients, shape (n, p), each scaled down to the L2 norm ``clip``; non-finite ones count as 0."""
     finite = np.isfinite(gradients).all(axis=1, keepdims=True)
     gradients = np.where(finite, gradients, 0.0)
     # As directions and lengths, so that no square leaves float64.

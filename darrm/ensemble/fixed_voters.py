@@ -1,8 +1,7 @@
-"""What fixed voters cost: each its own privacy, all together the composition of the worst that one record reaches.
+"""The privacy of fixed voters together: the composition of the least private ones that one record can affect.
 
-Voter i is (e_i, d_i)-DP. One record reaches t of them, nobody knows which. The composition of t voters grows in each of
-their epsilons and each of their deltas, so the t largest epsilons beside the t largest deltas bound it for any t
-voters:
+Voter i is (e_i, d_i)-DP. One record affects t of them, which may be any. The composition of t voters grows in each of
+their epsilons and each of their deltas, so the t largest epsilons with the t largest deltas bound it for any t voters:
 
     delta  =  1 - (1 - d_(1)) ... (1 - d_(t)) (1 - V),    V of the losses of e_(1), ..., e_(t)
 
@@ -27,24 +26,25 @@ from darrm.problem.limits import Affected
 
 
 def privacy_of(models: Sequence[Any], adjacency: str, epsilon: object, Delta: object) -> list[Privacy]:
-    """What each fitted voter costs: what it says, else what is declared.
+    """The privacy of each fitted voter: as it states, else as declared.
 
     Parameters
     ----------
     models : sequence of fitted classifiers
-        Say their costs by ``epsilon_``, ``delta_`` and ``adjacency_``, each of them optional.
+        They state their privacy by ``epsilon_``, ``delta_`` and ``adjacency_``, each of them optional.
     adjacency : str
     epsilon, Delta : float or None
-        Declared: believed of voters that say nothing, and a limit for the others.
+        The declared privacy: taken for voters that state none, and a limit for the others.
 
     Raises
     ------
     InputError
-        If a voter has another adjacency, states a cost that is not valid, costs more than is declared, or has no cost.
+        If a voter has another adjacency, states an invalid value or one above the declared limit, or has no stated or
+        declared privacy.
     """
     declared = (
-        None if epsilon is None else real("epsilon", epsilon, 0, MAX_EPSILON, hint="Pass that of one voter."),
-        None if Delta is None else real("Delta", Delta, 0, 1, "[)", hint="Pass that of one voter."),
+        None if epsilon is None else real("epsilon", epsilon, 0, MAX_EPSILON, hint="Pass the value of one voter."),
+        None if Delta is None else real("Delta", Delta, 0, 1, "[)", hint="Pass the value of one voter."),
     )
     costs = []
     for i, model in enumerate(models):
@@ -61,8 +61,7 @@ def privacy_of(models: Sequence[Any], adjacency: str, epsilon: object, Delta: ob
             raise InputError(
                 f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Fixed voters must be private "
                 f"themselves, and {_kind(model)} has no epsilon_ and delta_ after fit to say how private. Declare "
-                "epsilon and Delta (0.0 if it never fails) if you know them, take DPLogisticRegression, or use fresh "
-                "voters."
+                "epsilon and Delta (0.0 for pure DP) if you know them, use DPLogisticRegression, or use fresh voters."
             )
         costs.append(Privacy(e, d))
     return costs
@@ -71,7 +70,7 @@ def privacy_of(models: Sequence[Any], adjacency: str, epsilon: object, Delta: ob
 def fixed_privacy(
     voters: Sequence[Privacy], max_affected: int, adjacency: str, total_delta: float | None
 ) -> EnsemblePrivacy:
-    """What fixed voters cost: the composition of the ``max_affected`` worst, for any number of labels (Lemma 8).
+    """The composition of the ``max_affected`` least private fixed voters, for any number of labels (Lemma 8).
 
     Without ``total_delta`` their epsilons and deltas are added up.
     """
@@ -95,7 +94,7 @@ def _composed(epsilons: Sequence[float], deltas: Sequence[float], total_delta: f
     if total_delta < failure:
         raise InputError(
             f"total_delta = {total_delta:g} is below the unavoidable 1 - (1 - Delta_1) ... (1 - Delta_t) = "
-            f"{failure:.6g} of the voters that one record reaches. Pass one above it."
+            f"{failure:.6g} of the affected voters. Pass one above it."
         )
     worst = among(tuple(Affected(epsilon, deltas[0], 1) for epsilon in epsilons))
     added = rounded_up(sum(map(Fraction, epsilons), Fraction(0)))

@@ -1,4 +1,4 @@
-"""The three kinds of ensembles, and what each asks for."""
+"""The three kinds of ensembles, and the parameters of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from darrm.errors import InputError
 from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 
-# The parameters that only some kinds of voters have.
+# The parameters that only some kinds of voters take.
 _SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
 _ALLOWED = {
     "fixed": ("epsilon", "Delta"),
@@ -37,8 +37,8 @@ def check_kind(model: Any) -> str:
             check_voters(model.voters)
         raise InputError(
             'voters must be "fixed" (classifiers trained once with differential privacy) or "fresh" (each '
-            f"answer passes through randomized response). Got {model.voters!r}. There is no default: it decides what "
-            "labels cost."
+            f"answer passes through randomized response). Got {model.voters!r}. There is no default: the cost of "
+            "labels depends on it."
         )
     for name in ("epsilon", "Delta"):
         check_one_epsilon(name, getattr(model, name))
@@ -69,11 +69,11 @@ def check_kind(model: Any) -> str:
 
 
 def warn_if_idle(problem: MajorityProblem) -> None:
-    """Say that m has no effect, if it is above the voters that one change reaches."""
+    """Warn that m has no effect, if it is at least the number of affected voters."""
     reached, m = problem.max_affected, allowance(problem)
     if m > reached:
         warnings.warn(
-            f"m = {m:g} has no effect: one change reaches overlap = {reached} voter{'s' * (reached > 1)}, so "
+            f"m = {m:g} has no effect: one record affects overlap = {reached} voter{'s' * (reached > 1)}, so "
             f"the plain majority of the answers is released for every m from {reached} on. Leave m out, or pass one "
             f"below {reached} for labels that are more private.",
             stacklevel=4,
@@ -81,12 +81,12 @@ def warn_if_idle(problem: MajorityProblem) -> None:
 
 
 def check_classes(labels: NDArray[Any], two: bool) -> NDArray[Any]:
-    """The classes of y in order: two, or more unless the voters can tell ``two`` only."""
+    """The classes of y in order: two, or more unless the voters take only ``two``."""
     if two:
         return two_classes(
             labels,
-            "DPLogisticRegression, the estimator of fixed voters unless another is given, tells two classes. Pass an "
-            "estimator for more, private itself, with its epsilon and Delta.",
+            "DPLogisticRegression, the default estimator of fixed voters, takes two classes. For more pass another "
+            "private estimator, with its epsilon and Delta.",
         )[0]
     from sklearn.utils.multiclass import check_classification_targets
 

@@ -26,12 +26,12 @@ from darrm.randomness.words import NotPrivateWarning
 
 
 class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # type: ignore[misc]
-    """Majority of K classifiers on shards of the data, with a proof of what its labels cost.
+    """Majority of K classifiers on shards of the data, with a certified privacy cost of its labels.
 
-    ``voters="fixed"``: each classifier is private itself; labels are their most frequent vote, as many as you like.
-    ``voters="fresh"``: any classifiers; each vote passes through randomized response at every query, a design releases
-    the majority (DaRRM) or, of several classes, a decision (`PrivateDecision`), and a budget ends it.
-    ``teachers="non-private"``: any classifiers; noisy max (PATE) or a planned decision, with a budget.
+    ``voters="fixed"``: each classifier is private itself; labels are their most frequent vote, any number of them.
+    ``voters="fresh"``: any classifiers; each vote passes through randomized response at every query, and a design
+    releases the majority (DaRRM) or, for several classes, a decision (`PrivateDecision`), within a budget.
+    ``teachers="non-private"``: any classifiers; noisy max (PATE) or a planned decision, within a budget.
 
     Parameters
     ----------
@@ -40,58 +40,59 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         ``LogisticRegression``.
     estimators : list of classifiers, or of pairs (name, classifier), optional
         The K voters, in place of ``estimator``: each is a copy, trained on its shard. A
-        ``sklearn.frozen.FrozenEstimator(classifier)`` is a prefitted voter, taken as it is. Its classes must be among
-        those of y.
+        ``sklearn.frozen.FrozenEstimator(classifier)`` is a prefitted voter, which is not trained. Its classes must be
+        among those of y.
     voters : {"fixed", "fresh"}
-        There is no default, except that non-private teachers are not asked.
+        There is no default; leave it out for non-private teachers.
     K : int, at least 1, optional
         The number of ``estimators``; 11 copies of ``estimator`` if not given.
     overlap : int in [1, K]
-        t, the shards that each record is in, and so the voters that a change reaches. Without ``shards`` they go by
+        t, the number of shards that each record is in, and so of affected voters. Without ``shards`` they go by
         position: record i is in the shards i to i + t - 1, each modulo K (from 0). For prefitted
-        voters it is assumed, not checked, that no record reaches more than t of them.
+        voters it is assumed, not checked, that one record affects at most t of them.
     shards : list of K arrays of int, optional
-        Rows of each shard; every row in exactly t of them. They must not depend on what the records hold. Needed if
-        some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,
+        Rows of each shard; every row in exactly t of them. They must not depend on the content of the records. Needed
+        if some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,
         maybe none.
     epsilon, Delta : float, optional
-        Privacy of one voter. Fixed: a limit for what each fitted classifier says by its ``epsilon_`` and ``delta_``,
-        which may differ; needed for classifiers that say nothing, and then believed. Fresh: epsilon of one answer,
-        needed, with t epsilon at most 20; Delta is 0.
+        Privacy of one voter. Fixed: a limit for the ``epsilon_`` and ``delta_`` that each fitted classifier states,
+        which may differ; required for classifiers that state none, and then taken as true. Fresh: epsilon of one
+        answer, required, with t epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
-        Fresh: one label is (m epsilon, 0)-DP. t if not given: then the class of most answers is released. Above t it
-        has no effect, and a warning comes.
+        Fresh: one label is (m epsilon, 0)-DP. t if not given, which releases the class with most answers. Above t it
+        has no effect, and a warning is issued.
     queries : int, optional
-        Plan the noise for so many labels within the budget, in place of ``m`` (fresh), ``gamma`` or ``sigma``
+        Plan the noise for that many labels within the budget, in place of ``m`` (fresh), ``gamma`` or ``sigma``
         (non-private).
     total_epsilon, total_delta : float
-        Budget of all labels. Needed but for fixed voters. For those total_epsilon is a limit that `fit` keeps or
-        refuses, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are
-        added up, and so are the t largest Deltas.
+        Budget for all labels; required except for fixed voters. For fixed voters `fit` raises if total_epsilon would be
+        exceeded, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are added up,
+        and so are the t largest Deltas.
     ledger : path, optional
         Fresh, and non-private with ``queries``: the file of a `darrm.accounting.Ledger` that keeps the budget across
         fits, copies and processes. It may hold other charges too, by the rule "renyi" or "basic"; "composed" is
-        refused, because charges of an ensemble are not settled beforehand. `fit` looks it up from the working folder
+        refused, because charges of an ensemble are not fixed in advance. `fit` looks it up from the working folder
         once: the fitted ensemble knows it by its absolute path. Without it each fit counts for itself.
     ledger_create : bool
-        Whether `fit` makes a ledger if there is none at ``ledger``. A ledger anew is a budget anew: the records must
-        not have paid for anything yet.
+        Whether `fit` creates a ledger if there is none at ``ledger``. A new ledger has a new budget: nothing may have
+        been released from the records before.
     copies : int, at least 1
-        Without a ledger: how many objects share the budget, the fitted one included. Each has floor(n / copies) of the
-        n labels that it pays for. An object counts if it comes from a pickle, a deepcopy or joblib, each time that a
-        pickle is loaded, and so does each forked process. You must make sure that there are no more. With 1, copies
-        release nothing, and a `darrm.errors.CopiedBudgetWarning` says so when one is made. Threads share one object.
+        Without a ledger: how many objects share the budget, the fitted one included. Each has ``floor(n / copies)`` of
+        the n labels that the budget covers. Every object from a pickle, a deepcopy or joblib counts, each time that a
+        pickle is loaded, and so does each forked process. You must make sure that there are no more than ``copies``.
+        With 1, copies release nothing, and a `darrm.errors.CopiedBudgetWarning` says so when one is made. Threads share
+        one object.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
     base_accuracy : float in (1 / classes, 1]
-        How often one classifier is right, for which the noise is planned of fresh voters of more than two classes, and
-        of non-private teachers by ``queries``. Guarantees do not rest on it, if it comes from elsewhere than these
-        votes or records: take it from public knowledge.
+        Accuracy of one classifier, for which noise is planned: for fresh voters with more than two classes, and for
+        non-private teachers with ``queries``. Guarantees do not rest on it, if it comes from elsewhere than these votes
+        or records: take it from public knowledge.
     adjacency : "replace-one"
-        The only one: when a record is removed, those after it change their shards.
+        The only one allowed: if a record is removed, those after it change their shards.
     n_jobs : int, optional
-        Of joblib, for training; threads unless ``joblib.parallel_config`` says otherwise.
+        Number of jobs of joblib for training; threads unless ``joblib.parallel_config`` sets another backend.
     random_state : optional
         For tests only: labels can then be predicted, which a `NotPrivateWarning` says. Without it all randomness comes
         from the operating system.
@@ -99,33 +100,31 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     Attributes
     ----------
     classes_ : ndarray
-        Taken to be public.
+        The classes, assumed to be public.
     estimators_ : list of K fitted classifiers
-        Only fixed ones are private. Those of fresh voters belong to their parties, and the fitted object with them.
+        Only those of fixed voters are private. Those of fresh voters are non-private, and so is the fitted object.
     shards_ : list of K ndarrays of int
         Empty if all voters are prefitted.
     privacy_ : EnsemblePrivacy
-        Fixed: the optimal composition of the t least private voters, whatever the number of queries. Else the budget
-        and how many labels it pays for, of this object alone if there are ``copies``.
+        Fixed: the optimal composition of the t least private voters, for any number of queries. Else the budget and the
+        number of labels that it covers, for this object alone if there are ``copies``.
     design_ : Design
-        The noise of a label: a `Design` for fresh voters of two classes, else a `Design`. Not with ``gamma`` or
-        ``sigma``.
+        The design of a label. Not set with ``gamma`` or ``sigma``.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Of a frame whose columns all have names.
 
     Notes
     -----
-    Each fit on the same records is a mechanism of its own: ``cross_val_score`` and ``GridSearchCV`` cost as many
-    budgets as they make fits that see a record, composed. Their scores are computed from the labels of held-out
-    records, which nothing here makes private or counts. Choose parameters on public records.
+    Each fit on the same records is another mechanism: ``cross_val_score`` and ``GridSearchCV`` cost the composition of
+    as many budgets as there are fits with a record. Their scores are computed from the labels of held-out records,
+    which are neither private nor charged. Choose parameters on public records.
 
-    Fixed: docs/theory.md, Lemma 8; equal votes give the first of ``classes_``. Fresh: Algorithm 1 of Jiang, Zhang,
-    Joshi (TMLR 2024), or the decision of least wrong labels (docs/decisions.md), and exact adaptive composition
-    (Lemma 9); equal votes are decided by coins. Non-private: Papernot et al. (ICLR 2018), disjoint shards, charged by
-    exact adaptive composition (docs/composition.md). ``queries`` takes noisy max, permute-and-flip or the optimum,
-    whichever is planned to be right most often. A fit that is refused tells something about the data that no epsilon
-    covers.
+    Fixed: docs/theory.md, Lemma 8; equal votes release the first of ``classes_``. Fresh: Algorithm 1 of Jiang, Zhang,
+    Joshi (TMLR 2024), or the decision of least label error rate (docs/decisions.md), and exact adaptive composition
+    (Lemma 9); ties are decided at random. Non-private: Papernot et al. (ICLR 2018), disjoint shards, charged by exact
+    adaptive composition (docs/composition.md). ``queries`` selects noisy max, permute-and-flip or the optimum, by the
+    least planned error rate. An error of `fit` can depend on the data, and no epsilon covers that.
 
     Examples
     --------
@@ -198,16 +197,16 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         return tags
 
     def fit(self, X: Any, y: ArrayLike, **fit_params: Any) -> PrivateMajorityClassifier:
-        """Train K classifiers, each on its shard; prefitted ones are taken as they are.
+        """Train K classifiers, each on its shard; prefitted ones are not trained.
 
         Parameters
         ----------
         X : array_like, frame or sparse matrix, shape (n, d)
-            Records. A pandas or polars frame goes to the classifiers as it is, with columns of any type; a sparse
-            matrix only if all of them take it. If all voters are prefitted, X and y say the columns and the classes,
-            and nothing else: public rows will do.
+            Records. A pandas or polars frame is passed to the classifiers unchanged, with columns of any type; a sparse
+            matrix only if all of them take it. If all voters are prefitted, X and y only set the columns and the
+            classes: pass public rows.
         y : array_like of two classes or more, of any dtype, shape (n,)
-            Two for `DPLogisticRegression`, which tells no more.
+            Two classes for `DPLogisticRegression`.
         **fit_params
             Fresh voters and non-private teachers: ``sample_weight``, array_like of floats >= 0, shape (n,), if ``fit``
             of every classifier to be trained takes it; or, with scikit-learn's metadata routing, what they request.
@@ -220,9 +219,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Raises
         ------
         InputError
-            Among others if a classifier cannot be fitted, or fixed voters do not say what they cost.
+            For example if a classifier cannot be fitted, or fixed voters have no stated or declared privacy.
         BudgetError
-            If the budget does not pay for the fixed voters, or for one label of each copy.
+            If the budget does not cover the fixed voters, or one label of each copy.
         MissingExtraError
         """
         kind, asked = check_kind(self), self._asked()
@@ -240,7 +239,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
                 NotPrivateWarning,
                 stacklevel=2,
             )
-        # The budget is settled before anything is trained, where that can be.
+        # The budget is checked before anything is trained, where possible.
         release = None if kind == "fixed" else noisy_labels(self, kind, K, overlap, classes.size)
         voters = [template(model, kind, classes, self.epsilon, self.Delta) for model in asked.models]
         models = train_all(
@@ -261,12 +260,12 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Private labels: for fresh voters and non-private teachers drawn anew, and charged for, at every call.
+        """Release private labels; for fresh voters and non-private teachers drawn anew, and charged, at every call.
 
         Parameters
         ----------
         X : array_like, frame or sparse matrix, shape (n, d)
-            As in `fit`. Public, or at least no secret of those whom the ensemble protects.
+            As in `fit`. It must be public, or at least not a secret of the protected persons.
 
         Returns
         -------
@@ -276,8 +275,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         ------
         InputError
         BudgetError
-            If n labels would overspend, or this is a copy that must not spend the budget. Then none is released and
-            nothing is charged.
+            If n labels would exceed the budget, or this is a copy that must not spend the budget. Nothing is released
+            or charged then.
         """
         check_is_fitted(self)
         return np.asarray(self.classes_[self._release.labels(self._votes(X), self.classes_.size, self._rng)])
@@ -286,9 +285,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     def spent_(self) -> Privacy:
         """(epsilon, delta) of the labels so far, if their number does not depend on them.
 
-        With a ledger, of all its labels of this design, and of nothing else that it paid for. Of fixed voters, of all
-        labels there can be. Without a ledger, of this object alone; ``copies`` together are within the budget. Of a
-        copy that may release nothing: of what the original had released when it was copied.
+        With a ledger, for all its labels of this design, without its other charges. For fixed voters, for any number of
+        labels. Without a ledger, for this object alone; ``copies`` together are within the budget. For a copy that may
+        release nothing: for the labels that the original had released when it was copied.
         """
         check_is_fitted(self)
         return self._release.spent

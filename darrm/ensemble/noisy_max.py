@@ -1,4 +1,4 @@
-"""Noisy max over the votes of teachers that are not private (PATE), and how many labels a budget pays for."""
+"""Noisy max over the votes of non-private teachers (PATE), and the number of labels within a budget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-2  # how close the bounds of what is spent are driven, relativel
 
 
 class NoisyMax:
-    """Noisy max over the votes of K teachers that are not private, one of which a change reaches."""
+    """Noisy max over the votes of K non-private teachers, at most one of which is affected."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class NoisyMax:
         )  # fmt: skip
 
     def mechanism(self) -> Mechanism:
-        """Made anew, since its sampler cannot be pickled; held to the votes that are charged for."""
+        """The mechanism for K votes, created at each use because its sampler cannot be pickled."""
         votes = {"K": self._K, "classes": self._classes}
         return LaplaceNoisyMax(self.gamma, **votes) if self.gamma is not None else GaussianNoisyMax(self.sigma, **votes)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ class NoisyMax:
             return None
 
     def _without_grid(self, queries: int) -> float:
-        """The epsilon of so many labels by Renyi DP (Gaussian) or by the optimal composition (Laplace)."""
+        """The epsilon of that many labels by Renyi DP (Gaussian) or by the optimal composition (Laplace)."""
         return min(of_any_votes(self.mechanism(), queries, self.total_delta).values(), default=math.inf)
 
     @property

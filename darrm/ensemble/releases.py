@@ -1,4 +1,4 @@
-"""How the votes of an ensemble become labels, and what those cost."""
+"""The release of labels from the votes of an ensemble, and its privacy cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class EnsemblePrivacy:
-    """What the labels of an ensemble cost together: they are (epsilon, delta)-differentially private.
+    """The cumulative privacy loss of the labels of an ensemble: together they are (epsilon, delta)-DP.
 
     Attributes
     ----------
@@ -35,17 +35,18 @@ class EnsemblePrivacy:
     delta : float
     adjacency : str
     max_affected : int
-        Voters that one change of the data reaches.
+        The largest number of affected voters.
     voters : {"fixed", "fresh", "non-private"}
     queries : int or None
-        Labels that it covers; None for any number.
+        Number of labels that it covers; None for any number.
     accounting : {"exact", "Renyi DP", "optimal composition"}
-        By what ``queries`` were counted. "exact": the composition of the releases (if fixed, of the voters). That of
-        non-private voters is for votes of all K for all classes, and no others are released. The other ways
-        are looser, and stand where there are too many votes or labels for it: Gaussian noise by its Renyi divergences,
-        Laplace noise by the optimal composition of labels that are as private as one is.
+        The composition behind ``queries``. "exact": that of the releases (for fixed voters, of the voters). For
+        non-private voters it holds for votes of all K for all classes, and no others are released. The other two are
+        looser, and are used where there are too many votes or labels: Gaussian noise by its Renyi divergences, Laplace
+        noise by the optimal composition of labels by the epsilon of one.
     seeded : bool
-        Whether a ``random_state`` made the noise. Then nothing is private, and the rest is what secret noise costs.
+        Whether the noise came from a ``random_state``. If so, nothing is private, and the other fields are those of
+        secret noise.
     """
 
     epsilon: float
@@ -59,16 +60,16 @@ class EnsemblePrivacy:
 
 
 class Release(Protocol):
-    """What a classifier needs of a way to release labels."""
+    """The interface of a release of labels for a classifier."""
 
     privacy: EnsemblePrivacy
 
     @property
     def spent(self) -> Privacy:
-        """What the labels released so far cost."""
+        """The cumulative privacy loss of the labels released so far."""
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        """One label for each row of votes, shape (n, K), all of them charged for before the first is drawn."""
+        """One label for each row of votes, shape (n, K); all are charged before the first is drawn."""
 
 
 class PlainMajority:
@@ -88,8 +89,8 @@ class PlainMajority:
 class DesignedLabels:
     """Labels by a design, charged to a budget: the majority by DaRRM, a decision from its table.
 
-    ``epsilon`` is that of the randomized response through which each vote passes before, anew for each label; None for
-    teachers whose votes are taken as they are.
+    ``epsilon`` is that of the randomized response on each vote, drawn anew for each label; None for teachers, whose
+    votes are not randomized.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class DesignedLabels:
         if not released:
             return Privacy(0.0, 0.0)
         composed = compose(self.design, released, delta=total.delta, voters="fresh").upper
-        return Privacy(min(composed, total.epsilon), total.delta)  # the budget's proof covers them all
+        return Privacy(min(composed, total.epsilon), total.delta)  # the certified budget covers them all
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
         self.budget.charge(len(votes))
@@ -126,10 +127,10 @@ def budget_of(
     create: bool = False,
     copies: int = 1,
 ) -> Budget:
-    """What the exact adaptive composition allows: in memory for so many ``copies``, or in the ledger at ``path``.
+    """The budget by exact adaptive composition: in memory for the given ``copies``, or in the ledger at ``path``.
 
-    A ledger that is there may be for labels of this design alone, or for anything by a rule that lets answers decide
-    what is charged next. Only if told to ``create`` one is it made: a ledger anew would be a budget anew.
+    An existing ledger may be for labels of this design alone, or for any mechanisms by a rule for fully adaptive
+    composition. A ledger is created only with ``create``, because a new ledger has a new budget.
     """
     if path is None:
         return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"), copies)
@@ -152,8 +153,8 @@ def budget_of(
         )
     if status["rule"] == "composed":
         raise InputError(
-            f'{path} has the rule "composed", which holds for charges that are settled beforehand. Those of an '
-            'ensemble are not settled: whoever asks may decide by answers. Keep a ledger by the rule "exact", "renyi" '
+            f'{path} has the rule "composed", which holds for charges that are fixed in advance. Those of an '
+            'ensemble are not: queries may depend on earlier answers. Keep a ledger by the rule "exact", "renyi" '
             'or "basic".'
         )
     return LedgerBudget(ledger, design)

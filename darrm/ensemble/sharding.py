@@ -1,4 +1,4 @@
-"""Which records each voter sees."""
+"""The shards: the records of each voter."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Indices = NDArray[np.intp]
 def shards(n: int, K: int, overlap: int = 1) -> list[Indices]:
     """The records of each of K voters, by position: record i goes to voters i, i + 1, ..., i + overlap - 1 modulo K.
 
-    A record that is replaced by another one in its place reaches exactly ``overlap`` voters.
+    Replacing a record in its place affects exactly ``overlap`` voters.
 
     Parameters
     ----------
     n : int
-        Records; at least K.
+        Number of records; at least K.
     K : int, at least 1
     overlap : int in [1, K]
 
@@ -49,18 +49,18 @@ def shards(n: int, K: int, overlap: int = 1) -> list[Indices]:
 
 
 def check_overlap(overlap: object, K: int) -> int:
-    """``overlap`` as an int in [1, K]; `InputError` if it is none."""
+    """``overlap`` as an int in [1, K]; `InputError` for other values."""
     return whole("overlap", overlap, 1, K, allowed=f"in [1, K] = [1, {K}]")
 
 
 def parts_of(given: Sequence[ArrayLike] | None, prefitted: Sequence[bool], n: int, overlap: int) -> list[Indices]:
-    """The shard of each voter: those given, or by position; empty if all voters are prefitted."""
+    """The shard of each voter: as given, or by position; empty if all voters are prefitted."""
     K = len(prefitted)
     if all(prefitted):
         if given is not None:
             raise InputError(
-                "shards must not be given if all voters are prefitted: none is trained. Say by overlap in how many of "
-                "their training sets one record can be."
+                "shards must not be given if all voters are prefitted: none is trained. Pass overlap, the number of "
+                "their training sets that one record can be in."
             )
         return [np.zeros(0, dtype=np.intp)] * K
     if given is not None:
@@ -91,7 +91,7 @@ def check_shards(given: Sequence[ArrayLike], n: int, prefitted: Sequence[bool], 
         if prefitted[voter] and shard.shape == (0,):
             continue
         if shard.ndim != 1 or not shard.size or shard.dtype.kind not in "iu":
-            raise InputError(f"Shard {voter} must be whole numbers of shape (k,), not empty. Got shape {shard.shape}.")
+            raise InputError(f"Shard {voter} must be integers of shape (k,), not empty. Got shape {shard.shape}.")
         if not (shard.min() >= 0 and shard.max() < n):
             raise InputError(f"Shard {voter} must hold indices in [0, n - 1] = [0, {n - 1}].")
         if np.unique(shard).size != shard.size:

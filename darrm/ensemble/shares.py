@@ -1,4 +1,4 @@
-"""Shares of the votes of an ensemble, which are private only if the voters are."""
+"""Shares of the votes of an ensemble, which are private only if the voters are private."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _shares_are_private(ensemble: Any) -> bool:
     if fixed and (release is None or isinstance(release, PlainMajority)):
         return True
     raise AttributeError(
-        "Shares of the votes are there for fixed voters only. The noise of labels of fresh voters and non-private "
-        "teachers hides these shares, and no budget pays for them. Call predict, or use voters that are private "
+        "Shares of the votes exist for fixed voters only. For fresh voters and non-private teachers output noise hides "
+        "them, and no budget covers their release. Call predict, or use voters that are private "
         'themselves, with voters="fixed".'
     )
 
 
 class VoteShares(ABC):
-    """The base of an ensemble that gives shares of its votes if its voters are fixed."""
+    """The base of an ensemble that returns shares of its votes if its voters are fixed."""
 
     classes_: NDArray[Any]
     estimators_: list[Any]
@@ -38,7 +38,7 @@ class VoteShares(ABC):
 
     @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """The share of the voters that vote for each class; fixed voters only, of whom it costs nothing more.
+        """The share of the votes for each class; for fixed voters only, without further privacy cost.
 
         Parameters
         ----------
@@ -48,20 +48,20 @@ class VoteShares(ABC):
         Returns
         -------
         ndarray, shape (n, classes), in the order of ``classes_``
-            Multiples of 1 / K. The first largest share is the class that `predict` gives, equal votes included.
+            Multiples of 1 / K. The first largest share is that of the class that `predict` returns, ties included.
 
         Raises
         ------
         InputError
         AttributeError
-            Of fresh voters and non-private teachers, whose shares the noise of the labels hides.
+            For fresh voters and non-private teachers, whose shares must stay hidden.
         """
         check_is_fitted(self)
         return np.asarray(counts(self._votes(X), self.classes_.size) / len(self.estimators_))
 
     @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
-        """Scores, from the same shares: of two classes the share of the second minus that of the first.
+        """Scores from the same shares: for two classes the share of the second minus that of the first.
 
         Parameters
         ----------
@@ -71,8 +71,8 @@ class VoteShares(ABC):
         Returns
         -------
         ndarray
-            Two classes: shape (n,), in [-1, 1]; `predict` gives the second class where it is above 0. More: shape
-            (n, classes), the shares.
+            For two classes shape (n,), in [-1, 1]; `predict` returns the second class where it is above 0. For more
+            classes shape (n, classes), the shares.
 
         Raises
         ------

@@ -31,9 +31,9 @@ def train_all(
 ) -> list[Any]:
     """Copies of ``voters``, each fitted to its part, in their order whatever the number of jobs.
 
-    Prefitted voters are taken as they are. ``metadata`` is what ``fit`` of each voter gets besides, for all records.
-    With ``rng`` each draws from a seed of its own. Without, a seed that a voter has is refused unless ``shared_seed``:
-    the noise of private voters must be independent.
+    Prefitted voters are not trained. ``metadata`` holds the further arguments of ``fit`` of each voter, for all
+    records. With ``rng`` each voter draws from its own seed. Without it, a voter with a seed is refused unless
+    ``shared_seed``, because the noise of private voters must be independent.
     """
     from joblib import Parallel, delayed
     from sklearn.base import clone
@@ -44,7 +44,7 @@ def train_all(
         if rng is None and not shared_seed and _has_seed(model):
             raise InputError(
                 "estimator must have no random_state or other seed: its copies would draw the same noise in all "
-                "voters, and whoever knows it can take it away."
+                "voters, and anyone who knows the seed can remove it."
             )
         voter = clone(model)
         if rng is not None and not isinstance(model, FrozenEstimator):
@@ -64,10 +64,10 @@ def train_all(
 
 
 def _has_seed(model: Any) -> bool:
-    """Whether a seed made the noise of a classifier or of one inside it, or would make it.
+    """Whether the noise of a classifier, or of one inside it, comes or would come from a seed.
 
-    What `fit` of darrm's own classifiers remembers decides for these: their parameters can be changed afterwards. Of
-    others, parameters are looked at, and not what `fit` made: a forest gives seeds to its trees.
+    For darrm's own classifiers the record of `fit` decides, because parameters can be changed afterwards. For others
+    the parameters decide, and not fitted attributes, because a forest gives seeds to its trees.
     """
     left, seen = [(model, True)], set[int]()
     while left:

@@ -1,4 +1,4 @@
-"""The voters that an ensemble is asked for: copies of one classifier, or those of a list, some maybe prefitted."""
+"""The voters of an ensemble, as passed: copies of one classifier, or a list, some of them prefitted."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DEFAULT_K = 11
 
 
 class Asked(NamedTuple):
-    """One classifier for each voter, as it was passed, and their names."""
+    """One classifier for each voter, as passed, and their names."""
 
     names: tuple[str, ...]
     models: list[Any]
 
     @property
     def prefitted(self) -> list[bool]:
-        """Which voters `fit` takes as they are."""
+        """Whether each voter is prefitted."""
         return [isinstance(model, FrozenEstimator) for model in self.models]
 
 
@@ -35,7 +35,7 @@ def of_copies(model: Any, K: object) -> Asked:
     if isinstance(model, FrozenEstimator):
         raise InputError(
             "estimator must be a classifier to train copies of. Got a prefitted one, which all voters would share: a "
-            "record that it was trained on would reach all. Pass estimators=[..] of prefitted ones."
+            "record that it was trained on would affect all. Pass estimators=[..] of prefitted ones."
         )
     return Asked(("estimator",) * number, [model] * number)
 
@@ -57,9 +57,9 @@ def of_list(estimators: Any, K: object) -> Asked:
 
 
 def template(model: Any, kind: str, classes: NDArray[Any], epsilon: object, Delta: object) -> Any:
-    """A copy of a classifier to train as a voter; a prefitted one as it is.
+    """A copy of a classifier to train as a voter; a prefitted one unchanged.
 
-    Classifiers trained by DP-SGD are told the classes and, of fixed voters, the privacy, where they do not say them.
+    Classifiers trained by DP-SGD get the classes and, for fixed voters, the privacy target, where they have none.
     """
     from sklearn.base import clone
 
@@ -79,7 +79,7 @@ def template(model: Any, kind: str, classes: NDArray[Any], epsilon: object, Delt
 
 
 def check_known(asked: Asked, classes: NDArray[Any], columns: int) -> None:
-    """`InputError` unless prefitted voters know only ``classes``, and as many columns."""
+    """`InputError` unless prefitted voters have only ``classes``, and the same number of columns."""
     for i, (model, frozen) in enumerate(zip(asked.models, asked.prefitted, strict=True)):
         own = getattr(model, "classes_", None) if frozen else None
         if own is not None and not set(np.asarray(own).tolist()) <= set(classes.tolist()):
@@ -93,7 +93,7 @@ def check_known(asked: Asked, classes: NDArray[Any], columns: int) -> None:
 
 
 def tags_of(model: Any) -> Any:
-    """The tags of a classifier, None of one that has none."""
+    """The tags of a classifier, None if it has none."""
     try:
         return get_tags(model)
     except (AttributeError, TypeError, ValueError):
@@ -111,7 +111,7 @@ def _check_classifier(model: Any, name: str) -> None:
 
 
 def _check_prefitted(models: list[Any]) -> None:
-    """`InputError` for a prefitted voter that is not fitted, or that is there twice: then one record reaches both."""
+    """`InputError` for a prefitted voter that is not fitted, or occurs twice: one record would affect both."""
     seen: dict[int, int] = {}
     for i, model in enumerate(models):
         if not isinstance(model, FrozenEstimator):
@@ -126,20 +126,20 @@ def _check_prefitted(models: list[Any]) -> None:
             inner = inner.estimator
         if id(inner) in seen:
             raise InputError(
-                f"estimators[{i}] must be a voter of its own. Got the fitted classifier of "
-                f"estimators[{seen[id(inner)]}] again: a record that it was trained on would reach both."
+                f"estimators[{i}] must be a separate classifier. Got the fitted classifier of "
+                f"estimators[{seen[id(inner)]}] again: a record that it was trained on would affect both."
             )
         seen[id(inner)] = i
 
 
 def listed(estimators: Any) -> list[Any]:
-    """The classifiers of a list, unchecked and without their names; none if it is no list."""
+    """The classifiers of a list, unchecked and without their names; empty if it is not a list."""
     given = estimators if isinstance(estimators, list | tuple) else []
     return [part[1] if _is_pair(part) else part for part in given]
 
 
 def names_of(estimators: Sequence[Any]) -> tuple[str, ...]:
-    """Their names, voter_0, voter_1, ... where they have none."""
+    """The names of the voters; voter_0, voter_1, ... where they have none."""
     return tuple(part[0] if _is_pair(part) else f"voter_{i}" for i, part in enumerate(estimators))
 
 

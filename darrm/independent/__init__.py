@@ -1,4 +1,4 @@
-"""A check of designs and tables from the definitions; it shares no code with what makes or verifies them."""
+"""The independent verifier: checks designs from the definitions, without code of the solver or certificate."""
 
 from darrm._lazy import face
 

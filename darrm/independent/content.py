@@ -1,4 +1,4 @@
-"""What the content of a design file says, read anew: voters, table and claims, as exact fractions."""
+"""The voters, tables and claims in a design file, parsed independently, as exact fractions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_DECISIONS = _OF_ALL | {"table", "table_hex", "ordered", "expected_cost", "ab
 
 @dataclass(frozen=True)
 class Group:
-    """``count`` voters, each (epsilon, delta)-DP, of whom one change of the data reaches ``affected`` at most.
+    """``count`` voters, each (epsilon, delta)-DP, of which at most ``affected`` are affected.
 
     ``epsilon`` is None if it is infinite.
     """
@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Release:
-    """A table and what is claimed of it.
+    """A table and its claims.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class Release:
     groups : tuple of Group
     classes : int
     affected : int
-        How many voters one change of the data reaches, over all groups.
+        The largest number of affected voters, over all groups.
     table : tuple of tuples of Fraction
         For each answer its probability at the votes of all groups: `vectors` of each, the last group fastest.
     limits : tuple of (Fraction or None, Fraction)
-        The (epsilon, delta) it is held to: its guarantee first, then the points of its profile. None is infinity.
+        The claimed (epsilon, delta): the guarantee first, then the points of the profile. None is infinity.
     """
 
     name: str
@@ -259,8 +259,8 @@ def _of_names(
     many = math.comb(group.count + classes - 1, classes - 1)
     if many > MOST_VOTES:
         raise InputError(
-            f"The independent check must be of at most {MOST_VOTES:,} vectors of votes. Got {many:,}, of {group.count} "
-            f"voters and {classes} classes. Use the usual one: darrm verify."
+            f"The independent check takes at most {MOST_VOTES:,} vectors of votes. Got {many:,}, of {group.count} "
+            f"voters and {classes} classes. Use darrm verify without it."
         )
     every = vectors(group.count, classes)
     falling = [votes for votes in every if all(votes[c] >= votes[c + 1] for c in range(classes - 1))]
@@ -329,7 +329,7 @@ def _same_numbers(shown: Any, exact: list[Fraction], shape: list[int]) -> None:
 
 def _whole(value: Any, low: int, high: float = math.inf) -> int:
     if type(value) is not int or not low <= value <= high:
-        raise ValueError(f"{value!r} is not a whole number in [{low}, {high}]")
+        raise ValueError(f"{value!r} is not an integer in [{low}, {high}]")
     return value
 
 

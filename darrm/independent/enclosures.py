@@ -1,4 +1,4 @@
-"""Whole numbers over 2^bits that enclose real ones: the arithmetic of the independent check."""
+"""Integers over 2^bits that enclose real ones: the arithmetic of the independent check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def above(value: Fraction, bits: int) -> int:
 
 @lru_cache(maxsize=256)
 def exponential(x: Fraction, bits: int) -> tuple[int, int]:
-    """Whole numbers with low / 2^bits <= e^x <= high / 2^bits, for x >= 0.
+    """Integers with low / 2^bits <= e^x <= high / 2^bits, for x >= 0.
 
     With y = x / 2^k at most 1/2, terms y^n / n! are summed until one is below a unit, rounded down and rounded up. What
     is left out is at most twice the next term, so two units. Squared k times.

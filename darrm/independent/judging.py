@@ -1,17 +1,17 @@
-"""What a design file claims, judged from the definitions; no code is shared with what made or verifies it.
+"""Verification of a design file from the definitions, without code of the solver or of the certificate.
 
-Given the data, voters vote independently, and one change of the data reaches at most t of them. So the distribution of
-the votes, and with it Pr[answer in S] - e^epsilon' Pr'[answer in S] for any set S of answers, is affine in the pair
-(P, P') of each voter while the others stay. A function that is affine in each of several points has its largest value
-over polytopes where every point is a corner. A voter that is not reached has P = P', and the corners are to say one
-class surely. A reached voter is (epsilon, Delta)-DP. Two classes: p <= e^epsilon p' + Delta and the like bound a
-polygon of eight corners (four if Delta = 0): twice the same class, and the six of `listing.POLYGON`. More classes:
-every such pair is made from a private bit of two outcomes, of four if Delta > 0 (Kairouz, Oh, Viswanath, ICML 2015), so
-the corners say a class for each outcome. Voters of one group are alike: multisets of corners are all cases. The largest
-S for a case is that of all answers with a positive difference. All cases are listed, D' for D among them.
+Given the data, voters vote independently, and at most t of them are affected between neighbouring data sets. So the
+distribution of the votes, and with it Pr[answer in S] - e^epsilon' Pr'[answer in S] for any set S of answers, is affine
+in the pair (P, P') of each voter while the others stay. A function that is affine in each of several points has its
+largest value over polytopes where every point is a corner. A voter that is not affected has P = P', and its corners are
+the deterministic votes. An affected voter is (epsilon, Delta)-DP. Two classes: p <= e^epsilon p' + Delta and the like
+bound a polygon of eight corners (four if Delta = 0): twice the same class, and the six of `listing.POLYGON`. More
+classes: every such pair is made from a private bit of two outcomes, of four if Delta > 0 (Kairouz, Oh, Viswanath, ICML
+2015), so the corners say a class for each outcome. Voters of one group are alike: multisets of corners are all cases.
+The largest S for a case is that of all answers with a positive difference. All cases are listed, D' for D among them.
 
-Numbers are whole ones over 2^bits: what is on D rounds up, what is on D' rounds down, e^epsilon' rounds down and voters
-are a little less private than they are. So what is said to hold, holds.
+Numbers are integers over 2^bits: probabilities on D are rounded up, those on D' down, e^epsilon' is rounded down, and
+voters are taken as a little less private. So every confirmed claim holds.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _EXPONENTIAL = 1.2  # seconds of e^x with 30,000 bits; a check takes some ten
 
 @dataclass(frozen=True)
 class Cost:
-    """What a check takes.
+    """The work of a check.
 
     Attributes
     ----------
     cases : int
-        How many there are to list, times answers and times the epsilons at which each is judged.
+        The number of cases, times answers and times the epsilons at which each is verified.
     bits : int
-        How many each number has.
+        The number of bits of each number.
     seconds : float
-        Of one core, to about a factor of three.
+        The time on one core, to about a factor of three.
     """
 
     cases: int
@@ -58,18 +58,18 @@ class Cost:
 
 @dataclass(frozen=True)
 class Findings:
-    """What an independent check found.
+    """The result of an independent check.
 
     Attributes
     ----------
     wrong : tuple of str
-        What the file claims and is not so, or could not be proved; empty if the guarantee holds as it says.
+        Claims of the file that are false, or could not be verified; empty if the guarantee holds as claimed.
     loose : tuple of str
-        What it describes otherwise than it is, and no guarantee rests on: a worst case that is not the worst, a tight
-        epsilon that is not the least. Beyond 700 nats float64 cannot tell these, and where voters fail and are too many
-        a certificate speaks of a bound.
+        Inaccurate descriptions on which no guarantee rests: a worst case that is not the worst, a tight epsilon that is
+        not the least. Above 700 nats float64 cannot distinguish these, and where voters with a delta are too many, a
+        certificate states a bound.
     tables, cases, bits : int
-        How many tables and cases were judged, with how many bits at most.
+        The numbers of verified tables and cases, and the largest number of bits.
     """
 
     wrong: tuple[str, ...]
@@ -80,7 +80,7 @@ class Findings:
 
 
 def cost(content: dict[str, Any]) -> Cost:
-    """What `check` will take, without doing it.
+    """The work that `check` would take.
 
     Parameters
     ----------
@@ -118,18 +118,18 @@ def cost(content: dict[str, Any]) -> Cost:
 
 
 def check(content: dict[str, Any], progress: Callable[[int, int], None] | None = None) -> Findings:
-    """Judge a design file from the definitions alone, in whole numbers that round against it.
+    """Verify a design file from the definitions alone, in integer arithmetic that rounds against it.
 
     It lists every case that the voters allow and recomputes: the guarantee, every point of a profile, needed delta and
-    tight epsilon as upper bounds, and the worst case. It does not judge error, cost and gap, which no guarantee rests
-    on, nor the checksum.
+    tight epsilon as upper bounds, and the worst case. It does not verify error, cost and gap, on which no guarantee
+    rests, nor the checksum.
 
     Parameters
     ----------
     content : dict
-        The whole content of a file that `Design.save` or `Design.save` wrote, as ``json`` reads it.
+        The whole content of a file that `Design.save` wrote, as ``json`` reads it.
     progress : callable, optional
-        Hears how many cases are done, and of how many; see `Cost`.
+        Called with the number of finished cases and of all cases; see `Cost`.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
 
     Notes
     -----
-    It takes what `cost` says: the number of multisets of corners, which grows with K to the power of 3 for two classes
+    `cost` returns its work: the number of multisets of corners, which grows with K to the power of 3 for two classes
     without Delta and of 7 with it.
 
     Examples
@@ -180,12 +180,13 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
 
 
 def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
-    """The delta that a noise function needs at the guaranteed epsilon of a problem, from the definitions, rounded up.
+    """The delta that a noise function needs at the epsilon of a problem, from the definitions, rounded up.
 
         max over all cases of  max(0, Pr[1 | p] - e^epsilon Pr[1 | p']),     epsilon = m times that of a voter
 
-    For numbers that are in no design file. The guarantee holds if the answer is at most the delta of the problem. At
-    its very limit a table exceeds that by the rounding of some hundred bits. `darrm.verify` counts that of float64.
+    For noise functions outside a design file. The guarantee holds if the result is at most the delta of the problem. A
+    table exactly at the limit exceeds it by the rounding of some hundred bits; `darrm.verify` counts rounding of
+    float64.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
 
 
 def _epsilons(release: Release, content: dict[str, Any] | None) -> list[Fraction | None]:
-    """Where to judge: the guarantee and the profile; of the table with a certificate its tight epsilon, and less."""
+    """The epsilons to verify: guarantee and profile; for the table with a certificate its tight epsilon, and less."""
     epsilons = [epsilon for epsilon, _ in release.limits]
     if content is not None and (tight := _tight(content)) is not None:
         tight = min(tight, release.limits[0][0] or tight)  # above the guarantee it is no claim of its own
@@ -256,7 +257,7 @@ def _broken(release: Release, excess: Excess) -> list[str]:
 
 
 def _overstated(release: Release, claim: dict[str, Any], excess: Excess) -> list[str]:
-    """What a certificate says that is better than the truth."""
+    """The claims of a certificate that are better than the truth."""
     delta = release.limits[0][1]
     wrong = [] if claim["holds"] is True else [f"the file does not say of itself that it holds: {claim['holds']!r:.40}"]
     if excess.most[0] > Fraction(claim["needed_delta"]):
@@ -269,7 +270,7 @@ def _overstated(release: Release, claim: dict[str, Any], excess: Excess) -> list
 
 
 def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str]:
-    """What a certificate describes otherwise than it is."""
+    """The inaccurate descriptions in a certificate."""
     release, tight = listing.release, claim["tight_epsilon"]
     least = excess.most[0] - excess.slack[0] - abs(excess.most[0]) * _NEAR
     least -= 2 * min(Fraction(claim["rounding"]), _MOST_ROUNDING)
@@ -305,7 +306,7 @@ def _near(said: Any, p: Fraction, q: Fraction) -> bool:
 def _case(
     release: Release, worst: dict[str, int]
 ) -> tuple[list[dict[tuple[int, ...], int]], list[tuple[int, ...]], list[int]]:
-    """Of a worst case by names: who is reached in each group, what the others say, and the answers."""
+    """A named worst case: the affected voters of each group, the votes of the others, and the answers."""
     reached: list[dict[tuple[int, ...], int]] = [{} for _ in release.groups]
     sure = [[0] * release.classes for _ in release.groups]
     answers = []

@@ -1,8 +1,9 @@
-"""The largest excess of a table over every case that its voters allow, by listing all of them.
+"""The hockey-stick divergence of a table ("excess"), as the largest over all cases of its voters, by listing them.
 
 A table is a flat list for each answer, at the votes of all voters that are not placed yet. Placing one voter of a group
 at a corner (P, P') of `corners` averages the table over that voter's vote: on D with P, rounded up, on D' with P',
-rounded down. What is left when all reached voters are placed is judged at every place: the others surely say a class.
+rounded down. When all affected voters are placed, every entry is evaluated, because the others have deterministic
+votes.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ _NOT_PRIVATE = 2  # bits that a voter of infinite epsilon takes
 
 
 class Corner(NamedTuple):
-    """How likely a voter says each class on D and on D'."""
+    """The probabilities of each class for a voter on D and on D'."""
 
     here: Weights
     there: Weights
 
 
 class Excess(NamedTuple):
-    """The largest excess at each price, over 2^bits: ``most`` is proved, and at least ``most - slack`` is attained."""
+    """The largest excess at each price, over 2^bits: ``most`` is an upper bound, ``most - slack`` is achieved."""
 
     most: list[Fraction]
     slack: list[Fraction]
 
 
 def precision(release: Release) -> int:
-    """How many bits after the point tell e^epsilon' times the least chance from nothing."""
+    """The number of bits that distinguish e^epsilon' times the least probability from 0."""
     numbers = [x for column in release.table for x in column if x]
     epsilons = [group.epsilon for group in release.groups if group.epsilon is not None]
     finite = [epsilon for epsilon, _ in release.limits if epsilon is not None]
@@ -76,7 +77,7 @@ def corner(said: tuple[int, ...], group: Group, bits: int) -> Corner:
 
 
 def kinds(group: Group, classes: int) -> tuple[tuple[int, ...], ...]:
-    """What a reached voter may say at each outcome, without what is the same on D and D'.
+    """The votes of an affected voter at each outcome, without those that are equal on D and D'.
 
     For two classes and Delta > 0 the others are between the six corners of the polygon of (p, p').
     """
@@ -87,14 +88,14 @@ def kinds(group: Group, classes: int) -> tuple[tuple[int, ...], ...]:
 
 
 def n_kinds(group: Group, classes: int) -> int:
-    """How many `kinds` there are, without making them."""
+    """The number of `kinds`, without listing them."""
     if group.delta and group.epsilon is not None:
         return len(POLYGON) if classes == 2 else classes**4 - classes**2
     return classes**2 - classes
 
 
 def n_cases(release: Release) -> int:
-    """How many cases `worst` goes through, times answers that it looks at."""
+    """The number of cases that `worst` lists, times the answers that it evaluates."""
     sizes = [1]
     for group in release.groups:
         moving = n_kinds(group, release.classes)
@@ -108,7 +109,7 @@ def n_cases(release: Release) -> int:
 
 
 class Listing:
-    """All cases of one release, in whole numbers over 2^bits."""
+    """All cases of one release, in integers over 2^bits."""
 
     def __init__(self, release: Release, bits: int) -> None:
         self.release, self.bits = release, bits
@@ -162,7 +163,7 @@ class Listing:
         return p, q
 
     def _cases(self) -> Iterator[tuple[Table, Table]]:
-        """The tables of every multiset of corners of reached voters, without recursion: there may be thousands."""
+        """The tables of every multiset of corners of affected voters, without recursion: there may be thousands."""
         limits = [group.affected for group in self.release.groups]
         moving = [(g, corner) for g, own in enumerate(self.corners) for corner in own]
         # What waits: the tables before a voter is placed, and at which corner; -1 for the first ones.

@@ -1,4 +1,4 @@
-"""darrm inside other libraries of differential privacy. Each needs an extra, and loads when it is first used."""
+"""Interfaces to other libraries of differential privacy. Each needs an extra, and loads when it is first used."""
 
 from darrm._lazy import face
 

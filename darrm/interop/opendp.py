@@ -1,4 +1,4 @@
-"""Labels of a design as an OpenDP measurement: a function of the data, and a map that says what all labels cost."""
+"""Labels of a design as an OpenDP measurement: a function of the data, and a privacy map for all labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
 
 _FEATURES = ("contrib", "honest-but-curious")
-# Which distance of two data sets is 1 if they are neighbours.
+# The metrics in which neighbours have distance 1, by adjacency.
 _METRICS = {
     "replace-one": ("change_one_distance", "hamming_distance"),
     "add-remove": ("symmetric_distance", "insert_delete_distance"),
@@ -43,36 +43,37 @@ def opendp_measurement(
     """An OpenDP measurement that releases ``n_labels`` labels of one design, all at once.
 
         function: data -> votes(data), shape (n_labels, K) -> one label for each row
-        map:      0 -> 0;  one change of the data -> what all labels cost together;  more -> infinity
+        map:      0 -> 0, 1 (neighbours) -> the cumulative privacy loss of all labels, more -> infinity
 
-    The cost is ``compose(design, n_labels, delta=delta, voters=voters).upper``, nats: verified, and rounded up. OpenDP
-    adds it to that of other measurements on the same data, and chains transformations before it.
+    The cost is ``compose(design, n_labels, delta=delta, voters=voters).upper``, nats: certified and rounded up. OpenDP
+    adds it to that of other measurements on the same data, and can chain transformations before it.
 
     Parameters
     ----------
     design : Design
-        Of two or more answers.
+        A design with two or more answers.
     n_labels : int in [1, 1e7]
-        How many labels one call of the measurement releases.
+        Number of labels that one call of the measurement releases.
     votes : callable or None
-        From a member of ``input_domain`` to the votes, array_like of shape (n_labels, K): one row a label, columns in
-        the order of the design's groups, values as for `darrm.mechanisms.DaRRM.release`. See Notes for what it has to
-        keep. None: the input of the measurement is the votes themselves, see below.
+        Maps a member of ``input_domain`` to the votes, array_like of shape (n_labels, K): one row a label, columns in
+        the order of the design's groups, values as for `darrm.mechanisms.DaRRM.release`. See Notes for its conditions.
+        None: the input of the measurement is the votes themselves, see below.
     voters : {"fresh", "fixed"}
         As in `darrm.accounting.compose`; there is no default. Leave it out where ``votes`` is None.
     input_domain : opendp Domain
-        Of the private data. OpenDP does not check that data are members of it.
+        The domain of the private data. OpenDP does not check that data are members of it.
     input_metric : opendp Metric
-        In which neighbours, as the design's ``adjacency`` means them, have distance 1. "replace-one":
-        ``change_one_distance()``, or ``hamming_distance()`` for a record that is replaced in its place.
-        "add-remove": ``symmetric_distance()`` or ``insert_delete_distance()``. For any text:
-        ``user_distance(design.problem.adjacency)``. Change-one and symmetric distance do not see the order of records:
-        then the voters' privacy and ``max_affected`` must hold whatever the order; for shards by position they do not.
+        A metric in which neighbours by the design's ``adjacency`` have distance 1. "replace-one":
+        ``change_one_distance()``, or ``hamming_distance()`` for a record that is replaced in its place. "add-remove":
+        ``symmetric_distance()`` or ``insert_delete_distance()``. For any text:
+        ``user_distance(design.problem.adjacency)``. Change-one and symmetric distance ignore the order of records. With
+        them, the voters' privacy and ``max_affected`` must hold for any order; for shards by position they do not.
     delta : float in [0, 1), optional
-        For all labels together. May be left out, for 0, where the design has a delta of 0.
+        Delta for all labels together. It is 0 if left out, which is allowed where the design has a delta of 0.
     public : bool
         Whether the votes behind the prior of the design are public, if it was read from votes (`darrm.priors.votes`).
-        Such a design needs it: a measurement that refused the very votes, as `DaRRM.release` does, would tell of them.
+        Such a design requires it: a measurement that refused these votes, as `DaRRM.release` does, would reveal
+        information about them.
 
     Returns
     -------
@@ -92,26 +93,26 @@ def opendp_measurement(
 
     Notes
     -----
-    OpenDP believes the map. It is true if, at each call,
+    OpenDP does not verify the map. It is valid if, at each call,
 
-    * everything that ``votes`` learns of private records comes from its argument. Voters that were trained on records
-      before and kept beside it are not covered: a call is then no function of the data that OpenDP protects.
-    * all randomness of ``votes`` is drawn anew, for each voter on its own. Given the data, voters are independent.
-    * each voter is as private as the design says, for neighbours at distance 1. Fresh: each answer, by its own coins.
-      Fixed: all answers together; so a call makes new voters, and ``n_labels`` are all labels that they ever give.
-      Two calls that share fixed voters may cost more than the sum that OpenDP forms.
-    * one change of the data reaches at most ``max_affected`` voters, and who is absent does not depend on the data.
-    * whether ``votes`` fails does not depend on the data. An exception shows itself to the caller, with its text.
+    * all private data that ``votes`` uses come from its argument. Voters that were trained on records before are not
+      covered, because a call is then not a function of the data that OpenDP protects.
+    * all randomness of ``votes`` is drawn anew, independently for each voter. Given the data, voters are independent.
+    * each voter is as private as the design states, for neighbours at distance 1. Fresh: each answer, by its own
+      randomness. Fixed: all answers together; so each call must train new voters, and ``n_labels`` must be all labels
+      that they ever release. Two calls that share fixed voters may cost more than the sum that OpenDP forms.
+    * between neighbours at most ``max_affected`` voters are affected, and who is absent does not depend on the data.
+    * whether ``votes`` fails does not depend on the data, because the caller sees an exception and its text.
 
     Without ``votes`` the input is a list of K voters, each a sequence of its ``n_labels`` answers, and the distance is
-    ``hamming_distance()``: how many voters change. That is sound for voters that are not private (epsilon = infinity)
-    only, and finite up to ``max_affected``. The privacy of private voters lies in how their answers were made; the
-    answers, once they are there, may change from any to any other. A stable transformation from the records to the
-    votes can stand before it.
+    ``hamming_distance()``: the number of voters that differ. That is valid for non-private voters (epsilon = infinity)
+    only, and finite up to ``max_affected``. The privacy of private voters comes from how their answers are computed;
+    given answers may differ arbitrarily between neighbours. A stable transformation from the records to the votes can
+    precede it.
 
-    The measurement calls Python: it is slower than OpenDP's own, and cannot be serialised. It knows no ledger.
+    The measurement calls Python: it is slower than OpenDP's own, and cannot be serialised. It does not use a ledger.
     Cost: that of `darrm.accounting.compose`, once, when it is made. OpenDP's features "contrib" and
-    "honest-but-curious" must be enabled: the second says that you vouch for the above.
+    "honest-but-curious" must be enabled: by the second you vouch for the conditions above.
     Gaboardi, Hay, Vadhan, "A programming framework for OpenDP" (2020); docs/theory.md, "Many releases".
 
     Examples
@@ -134,15 +135,15 @@ def opendp_measurement(
         raise not_a_design("design must be a Design", design)
     if OwnVotes(design, public):
         raise InputError(
-            "The prior of this design was read from votes, which a measurement must not be about, and cannot look for "
-            "without telling. Pass public=True if those votes are public, or solve with another prior."
+            "The prior of this design was read from votes, which a measurement must not release, and cannot detect "
+            "without revealing information. Pass public=True if those votes are public, or solve with another prior."
         )
     n_labels = check_count("n_labels", n_labels)
     delta = _delta(design, delta)
     furthest = 1
     if votes is None:
         problem = _without_privacy(design, voters=voters, input_domain=input_domain, input_metric=input_metric)
-        votes, voters = _by_rows, "fresh"  # only the coins of the labels pay, and they are new at every label
+        votes, voters = _by_rows, "fresh"  # only output noise protects, and it is fresh for every label
         input_domain, input_metric, furthest = _space_of_votes(dp, problem, n_labels)
     elif callable(votes):
         _check_space(dp, design, input_domain, input_metric)
@@ -156,7 +157,7 @@ def opendp_measurement(
     )
 
     def privacy_map(d_in: Any) -> Any:
-        distance = whole("d_in", d_in, 0, math.inf, hint="Pass how many changes of the data lie between neighbours.")
+        distance = whole("d_in", d_in, 0, math.inf, hint="Pass the distance of neighbours.")
         return free if distance == 0 else paid if distance <= furthest else unbounded
 
     released = _released(design, votes, (n_labels, design.problem.K))
@@ -167,7 +168,7 @@ def opendp_measurement(
 
 
 def _released(design: Design, votes: Callable[[Any], ArrayLike], shape: tuple[int, int]) -> Callable[[Any], list[int]]:
-    """From the data to labels."""
+    """The function from the data to labels."""
     mechanism = PrivateDecision(design)
 
     def labels(data: Any) -> list[int]:
@@ -175,7 +176,7 @@ def _released(design: Design, votes: Callable[[Any], ArrayLike], shape: tuple[in
         rows = plain("votes", made, f"an array of shape {shape}")
         if rows.shape != shape:
             raise InputError(f"votes must have shape (n_labels, K) = {shape}, one row a label. Got {rows.shape}.")
-        # As it was made: where voters have names, a frame must not be taken by position.
+        # Unchanged: where voters have names, a frame must not be read by position.
         released: list[int] = mechanism.release(made, public=True).tolist()
         return released
 
@@ -231,12 +232,12 @@ def _check_space(dp: Any, design: Design, domain: object, metric: object) -> Non
 
 
 def _without_privacy(design: Design, **left_out: object) -> AnyProblem:
-    """The problem of a design for voters that are not private, refused for any other."""
+    """The problem of a design for non-private voters; any other design is refused."""
     if any(math.isfinite(group.epsilon) for group in design.problem.groups):
         raise InputError(
-            "votes must be a function where voters are private. Got None. Their privacy lies in how their answers are "
-            "made, and no map can claim it of answers that are there. Pass the function that makes them from the data, "
-            "or a design for voters of epsilon = math.inf."
+            "votes must be a function where voters are private. Got None. Their privacy comes from how their answers "
+            "are computed, and no map can claim it for given answers. Pass the function from the data to the votes, or "
+            "a design for voters of epsilon = math.inf."
         )
     if design.absent:
         raise InputError(
@@ -251,7 +252,7 @@ def _without_privacy(design: Design, **left_out: object) -> AnyProblem:
 
 
 def _space_of_votes(dp: Any, problem: AnyProblem, n_labels: int) -> tuple[Domain, Metric, int]:
-    """Domain and metric of K voters' answers, and how many voters may change whatever their group."""
+    """Domain and metric of K voters' answers, and the number of voters of any group that may change."""
     n = problem.n_classes
 
     def member(answers: Any) -> bool:
@@ -265,5 +266,5 @@ def _space_of_votes(dp: Any, problem: AnyProblem, n_labels: int) -> tuple[Domain
 
 
 def _by_rows(answers: Any) -> NDArray[Any]:
-    """One row a label, from the answers of each voter."""
+    """The votes with one row a label, from the answers of each voter."""
     return plain("votes", answers, "the answers of each voter, all of one length").T

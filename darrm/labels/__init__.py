@@ -1,4 +1,4 @@
-"""Privacy of labels beyond the mechanisms: accounting of weighted aggregates, learners, audits."""
+"""Label privacy: accounting of weighted aggregates, learners from private labels, and audits."""
 
 from darrm._lazy import face
 

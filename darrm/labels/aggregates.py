@@ -9,8 +9,8 @@ of squares rho^2 of the bag,
 Both hockey-stick divergences rise in up and in down, and are one integral of a completely monotone function, which
 quadrature by Gauss bounds from below and by Lobatto from above. Derivations and proofs: docs/aggregates.md.
 
-After the abstract of "Label differential privacy via aggregation", which is all that was at hand; nothing here is
-quoted from its theorems.
+After the abstract of "Label differential privacy via aggregation", the only part that was available; no theorem of it
+is quoted here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEAST_DELTA = 5e-324  # an upper bound below the range of float64 is the least p
 
 
 class LabelDependentValue(NamedTuple):
-    """Delta of one data set and one change: it was computed from the labels, so it is as private as they are.
+    """Delta of one pair of neighbouring data sets. It is computed from the private labels and must stay secret.
 
     Publishing it, or choosing by it what to publish, is a release that it does not account for.
     """
@@ -72,8 +72,8 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
     -------
     LabelDependentValue
         Both directions. 1 if the labels, or the changed ones, are a linear function of X (residual below a relative
-        1e-10): no privacy. So it is for every bag whose X has rank k, as k <= d records in general position have. It is
-        so too for a bag with equal labels if X has a constant column. Columns that depend on each other do no harm.
+        1e-10): no privacy. This holds for every bag whose X has rank k, as for k <= d records in general position, and
+        for a bag with equal labels if X has a constant column. Linearly dependent columns are allowed.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
 
     Examples
     --------
-    The first of twenty labels is changed: where the labels are far from a line, and where they are on one.
+    A change of the first of twenty labels, for labels far from a line, and for labels on a line:
 
     >>> import darrm
     >>> import numpy as np
@@ -149,10 +149,10 @@ def check_change(change: object) -> float:
 
 
 class WorstDelta(NamedTuple):
-    """A bound on delta over all labels that the floor allows; it depends on no label and may be published."""
+    """A bound on delta over all labels with a least residual; it does not depend on the labels and may be published."""
 
     upper: float
-    lower: float  # the largest value met in the search; `upper` is above it by 2% (2.1% with rounding), or less
+    lower: float  # the largest value found in the search; `upper` exceeds it by 2% (2.1% with rounding) at most
     direction: str  # "forward": from the smaller residual sum of squares to the larger one, or "reverse"
     ratio: float  # residual sum of squares of the larger to the smaller, where `lower` was met
 
@@ -176,16 +176,17 @@ def worst_delta(
     epsilon : float in (0, 600], nats
     residual_floor : float > 0
         Least residual sum of squares of the labels of this bag on X, in squared units of the labels. An assumption of
-        the caller, and nothing holds without it; the abstract has one on the loss of the data set, for which there is
-        `random_bag_delta`. It must hold for the changed labels as well, and must not be read off the labels.
+        the caller, without which the bound does not hold. The abstract assumes a bound on the loss of the data set
+        instead: see `random_bag_delta`. It must hold for the changed labels as well, and must not be measured on the
+        labels.
     label_range : (low, high)
     X : array_like, shape (k, d)
         Features of the bag, which are not private here. Either these or
     leverage : float in [0, 1]
         An upper bound on the leverages of all records (diagonal of the projection on the columns of X).
     largest_residual : float >= 0, optional, with ``leverage``
-        An upper bound on the absolute residual of the changed record, before and after the change. A promise of the
-        caller, like the floor; with X it is computed.
+        An upper bound on the absolute residual of the changed record, before and after the change. An assumption of the
+        caller, like ``residual_floor``; with X it is computed.
 
     Returns
     -------
@@ -197,11 +198,11 @@ def worst_delta(
 
     Notes
     -----
-    docs/aggregates.md, Theorem 5. By its proof the floor is attained, and for each ratio of residual sums of squares
-    the largest change is the worst. Over that ratio the search halves cells, bounded by monotonicity. With X the
-    residual of a record is bounded by what labels of the range can give, and the result is an upper bound, not always
-    attained, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of
-    real labels whose changes are at most high - low, also of labels outside the range.
+    docs/aggregates.md, Theorem 5. By its proof the worst case has exactly the least residual sum of squares, and the
+    largest change, for each ratio of residual sums of squares. The search bisects that ratio, with bounds by
+    monotonicity. With X the residual of a record is bounded by that of labels in the range, and the result is an
+    upper bound, not always achieved, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the
+    supremum over all bags of real labels whose changes are at most high - low, also of labels outside the range.
 
     Examples
     --------

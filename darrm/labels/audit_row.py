@@ -23,7 +23,7 @@ _LEVEL = 0.98
 
 @dataclass(frozen=True)
 class AuditRow:
-    """What one mechanism tells about the labels of one data set in bags of one size.
+    """All measures of label privacy of one mechanism, on the labels of one data set in bags of one size.
 
     Attributes
     ----------
@@ -35,26 +35,26 @@ class AuditRow:
         counts, and mechanisms whose guarantee is about something else (`DaRRM`: a record behind the voters; Gaussian
         noisy max: Renyi differential privacy).
     largest_log_odds_change : float
-        Largest change of the log odds of any of these labels by any output, nats; for this attacker, no guarantee.
+        Largest change of the log odds of any of these labels by any output, nats; for this attacker, not a guarantee.
     additive_advantage, max_individual_advantage : float
         Mean over the labels, and the largest, in [0, 1/2]; C classes: in [0, 1 - 1/C].
     multiplicative_98, infinite_mass : float
-        98th percentile, over outputs and labels, of how far the log odds move, nats, and the probability that they
-        move to infinity.
+        98th percentile, over outputs and labels, of the change of the log odds, nats, and the probability of an
+        infinite change.
     mean_leakage, max_leakage : float
         Maximal leakage from a label to the output, nats, in [0, log 2]; C classes: in [0, log C].
     mean_total_variation, max_total_variation : float
         Between the outputs for a label 1 and 0; C classes: the largest over pairs of classes.
     attack_utility : float
-        Share of labels that the best attacker guesses right.
+        Expected share of labels that the best attacker guesses correctly.
     auc, cross_entropy : float or None
-        Of what was learned from the release; from the ``utility`` that was passed.
+        Utility of a learner on the release, as returned by the ``utility`` that was passed.
     released_by : mechanism or None
         The mechanism itself, for several releases the `darrm.labels.joint` of them. Not compared; text in files.
 
     Notes
     -----
-    Every measure is exact but for rounding (Laplace noise: for continuous noise); see the functions of the same names.
+    Every measure is exact up to rounding (Laplace noise: for continuous noise); see the functions of the same names.
 
     Examples
     --------

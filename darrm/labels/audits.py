@@ -43,14 +43,14 @@ def audit(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[AuditRow]:
-    """Measure what mechanisms tell about labels, for every mechanism and every bag size.
+    """Measure the label privacy of mechanisms, for every mechanism and every bag size.
 
     Parameters
     ----------
     mechanisms : mapping of names to mechanisms, or sequence of pairs
         As for `individual_advantage`. A mechanism that answers each label on its own is audited once, with bags of 1,
-        unless ``bags`` are given. A list or tuple of mechanisms stands for releases of the same labels, in the same
-        bags, that are seen together (`darrm.labels.joint`, which lists the refusals).
+        unless ``bags`` are given. A list or tuple of mechanisms means releases of the same labels, in the same bags, to
+        the same attacker (`darrm.labels.joint`, which lists the refused combinations).
     eta : array_like, shape (n,), in [0, 1]
         Probability of a one for every label, as the attacker knows it; `eta_from_model` takes it from a classifier.
         For `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of all classes, rows of sum 1.
@@ -62,10 +62,10 @@ def audit(
     labels : array_like of int in 0..C - 1, shape (n,), optional
         Handed on to ``utility``.
     utility : callable, optional
-        From mechanism, bags (indices, shape (bags, size)) and labels to a mapping with "auc", "cross_entropy" or both:
-        what a learner makes of the release. It runs in several threads if ``jobs`` is above 1.
+        Maps mechanism, bags (indices, shape (bags, size)) and labels to a mapping with "auc", "cross_entropy" or both:
+        the utility of a learner on the release. It runs in several threads if ``jobs`` is above 1.
     rng : numpy.random.Generator, optional
-        For bags that can be drawn again (`darrm.mechanisms.bags`).
+        Makes the bags reproducible (`darrm.mechanisms.bags`).
     jobs : int
         Threads; -1 for all processors. Each takes one row; threads beyond the rows share the bags of a row for the
         percentile (the other measures use all processors in any case). The rows do not depend on it.
@@ -89,7 +89,7 @@ def audit(
 
     Examples
     --------
-    Labels that are as often 1 as 0, in bags of four and of eight:
+    Labels that are 0 or 1 with equal probability, in bags of four and of eight:
 
     >>> import darrm
     >>> sums, noisy = darrm.labels.LabelProportions(), darrm.labels.GeometricLabelProportions(1.0)

@@ -1,12 +1,12 @@
-"""Random bags of a data set: how small their residual can be, and the delta of weighted aggregates of them.
+"""Random bags of a data set: a lower bound on their residual, and the delta of their weighted aggregates.
 
-A floor on the loss of the data set gives one on the bag that holds a record, except with a probability that is added to
-delta. The floor rests on a Chernoff bound for matrices drawn without replacement, with the matrices that the features
-allow. Proofs: docs/aggregates.md, Lemmas 8 to 11 and Theorem 12.
+A lower bound on the loss of the data set implies one for the bag that holds a record, except with a probability that is
+added to delta. It follows from a Chernoff bound for matrices drawn without replacement, with the matrices that the
+features allow. Proofs: docs/aggregates.md, Lemmas 8 to 11 and Theorem 12.
 
-The abstract of "Label differential privacy via aggregation" assumes a floor on the loss of the data set alone. That is
-not enough: a few records may hold all the residual, and most bags then have none. A bound on residuals, or on labels,
-has to be added.
+The abstract of "Label differential privacy via aggregation" assumes only a lower bound on the loss of the data set.
+That is not enough: a few records may hold all the residual, and most bags then have none. A bound on residuals, or on
+labels, has to be added.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _LEAST_SINGULAR = 1e-8
 
 
 class BagFloor(NamedTuple):
-    """What holds of the random bag of a record, except with the probability that was asked for."""
+    """Bounds for the random bag of a record, which hold except with the given probability."""
 
     residual_sum: float  # lower bound on the residual sum of squares, whatever the label of the record; 0 says nothing
     leverage: float  # upper bound on the leverage of the record in its bag
 
 
 def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residual_bound: float) -> BagFloor:
-    """A floor on the residual sum of squares of the random bag of a record, whatever the label of that record.
+    """Lower bound on the residual sum of squares of the random bag of a record, for any label of that record.
 
         Pr[ min over r of sum over i in B, i != j of (y_i - r . x_i)^2 < residual_sum ] <= failure   for every record j,
         B = j and k - 1 other records at random
@@ -48,15 +48,15 @@ def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residu
     k : int in [2, n]
         Records of a bag.
     failure : float in (0, 1)
-        The probability that the floor may fail with.
+        The allowed probability that the lower bound does not hold.
     X : array_like, shape (n, d)
         Features of the data set, which are not private here. Its leverages must be below 1.
     loss_floor : float > 0
         Least mean squared residual, in squared units of the labels, of the n - 1 records that are left without any one
         record. An assumption of the caller about the labels.
     residual_bound : float
-        Largest absolute residual of these n - 1 records; its square is at least ``loss_floor``. An assumption too, and
-        needed: without it a few records may hold all the residual, and most bags have none.
+        Largest absolute residual of these n - 1 records; its square is at least ``loss_floor``. Also a required
+        assumption: without it a few records may have all of the residual, and most bags have none.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residu
         failure = (rank + 1) e^(theta t) (1 - lambda(theta))^(k - 1),     residual_sum = loss_floor t,
 
     with the best theta of a grid; lambda follows from X and residual_bound^2 / loss_floor. One record of large leverage
-    in X lowers the floor of all bags. O(n d^2) for each theta.
+    in X lowers the bound for all bags. O(n d^2) for each theta.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residu
 
 
 class RandomBagDelta(NamedTuple):
-    """Delta of weighted aggregates of random bags; it depends on no label and may be published."""
+    """Delta of weighted aggregates of random bags. It does not depend on the labels and may be published."""
 
     upper: float  # failure + worst_delta at the floor
     failure: float  # the probability that the bag of a record is below the floor
@@ -110,7 +110,7 @@ def random_bag_delta(
     loss_floor: float,
     residual_bound: float | None = None,
 ) -> RandomBagDelta:
-    """Delta of weighted aggregates of random disjoint bags of k records, under a floor on the loss of the data set.
+    """Delta of weighted aggregates of random disjoint bags of k records, given a lower bound on the data set's loss.
 
         delta <= failure + worst_delta(epsilon, residual_sum, label_range, leverage=..., largest_residual=...)
 
@@ -131,8 +131,9 @@ def random_bag_delta(
     Returns
     -------
     RandomBagDelta
-        ``upper`` is delta of the release of all bags together, bags shown or not. A record is in one bag, or in none,
-        and only that bag must keep the floor. Failures of the other bags cost nothing. 1 if no floor was found.
+        ``upper`` is delta of the release of all bags together, whether or not the bags are published. A record is in
+        one bag, or in none, and only that bag must have the residual. Other bags do not matter. 1 if no lower bound was
+        found.
 
     Raises
     ------
@@ -140,9 +141,9 @@ def random_bag_delta(
 
     Notes
     -----
-    docs/aggregates.md, Theorem 12. Of bags drawn once and then looked at, this bounds the mean of delta over how they
-    may have been drawn, and not delta of the bags at hand. O(n d^2) for each theta of a grid, and a search by
-    `worst_delta` for each of a dozen failures.
+    docs/aggregates.md, Theorem 12. For known bags, this bounds the mean of delta over the random draw of bags, and not
+    the delta of these bags. O(n d^2) for each theta of a grid, and a search by `worst_delta` for each of a dozen
+    failures.
 
     Examples
     --------
@@ -162,7 +163,7 @@ def random_bag_delta(
     middle, beside = low / 2 + high / 2, float(np.abs(residual_of(U, np.ones(len(U)))).max()) + off
     size = min(max(abs(low), abs(high)), (high / 2 - low / 2) + abs(middle) * beside) * (1 + 1e-12)
     if loss_floor > size * size:
-        raise refusal("loss_floor", f"at most {size * size:g}, the largest loss of labels of this range", loss_floor)
+        raise refusal("loss_floor", f"at most {size * size:g}, the pure-DP epsilon of labels of this range", loss_floor)
     if residual_bound is None:
         bound = (size + math.sqrt(largest) * math.sqrt(size * size - loss_floor)) * (1 + 1e-12)
     else:

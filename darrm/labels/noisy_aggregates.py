@@ -4,7 +4,7 @@
     weights secret     o is a scale mixture of centred Gaussians; delta depends on the labels, and is at most the above
 
 Derivations and proofs: docs/aggregates.md, Theorem 6 and Lemma 7. After the abstract of "Label differential privacy via
-aggregation", which is all that was at hand; nothing here is quoted from its theorems.
+aggregation", the only part that was available; no theorem of it is quoted here.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     Returns
     -------
     float
-        The supremum over labels and changes, attained by every change of C: both directions are equal. By quadrature,
+        The supremum over labels and changes, achieved by every change of C: both directions are equal. By quadrature,
         raised by a relative 1e-6. With secret weights it is an upper bound. It depends on no label.
 
     Raises
@@ -178,7 +178,7 @@ def noisy_local_delta(
         return scales(float((y[~chosen] ** 2).sum()), float((y[chosen] ** 2).sum()), int(chosen.sum()), sigma)
 
     if not float((labels[chosen] ** 2).sum() + (other[chosen] ** 2).sum()) <= 1e6 * sigma**2:
-        raise InputError("Labels are more than 1000 sigma in all: their noise hides nothing. Raise sigma.")
+        raise InputError("Labels are more than 1000 sigma in all, so the noise hides nothing. Raise sigma.")
     before, after = law(labels), law(other)
     middle = [math.log(math.sqrt(float(p @ R**2))) for R, p in (before, after)]
 

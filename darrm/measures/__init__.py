@@ -1,4 +1,4 @@
-"""Numbers that put mechanisms on one scale."""
+"""Measures of mechanisms: error, leakage, and empirical lower bounds on epsilon."""
 
 from darrm._lazy import face
 

@@ -1,10 +1,10 @@
-"""Privacy measured from below: what a mechanism was seen to lose on two neighbouring data sets.
+"""Empirical lower bounds on epsilon, from outputs of a mechanism on two neighbouring data sets.
 
-A mechanism is run many times on D ("here") and on a neighbour D' ("there"); how often its outputs fall into some set S
-bounds epsilon from below. Such a bound can refute a claim of privacy. It proves none.
+A mechanism is run many times on D ("here") and on a neighbour D' ("there"); the number of outputs in some set S bounds
+epsilon from below. Such a bound can refute a claim of privacy. It cannot establish one.
 
     Proof.  Let epsilon* be the least epsilon >= 0 with P(S) <= e^epsilon P'(S) + delta and P'(S) <= e^epsilon P(S) +
-    delta for every S. Fix S before the counts by which it is judged are seen. Of n independent runs on D, x fall into
+    delta for every S. Fix S before the counts that test it are seen. Of n independent runs on D, x fall into
     S: x ~ Binomial(n, P(S)), and Clopper and Pearson give one-sided bounds low(x) and high(x), each wrong with
     probability at most a = (1 - confidence) / 4; likewise for P'(S). By the union bound all four hold with probability
     at least ``confidence``, whether or not the runs on D and D' depend on each other. Then 1 - high and 1 - low are
@@ -14,7 +14,7 @@ bounds epsilon from below. Such a bound can refute a claim of privacy. It proves
         log((1 - high - delta) / (1 - low')),    log((1 - high' - delta) / (1 - low)),     of its complement
 
     is at most the same expression in the true probabilities, which is at most epsilon*; so is the largest. If S is
-    chosen by some of the runs and judged by the others, the statement holds given the former, and so without. A random
+    chosen by some of the runs and tested on the others, the statement holds given the former, and so without. A random
     split of a table of counts (multivariate hypergeometric) is distributed like one of the runs themselves.
 """
 
@@ -43,11 +43,11 @@ class EmpiricalEpsilon(NamedTuple):
     Attributes
     ----------
     lower : float
-        Nats, at least 0. No epsilon below holds at that delta, with the confidence that was asked for.
+        Nats, at least 0. With the requested confidence, no smaller epsilon holds at that delta.
     event : ndarray of bool, shape (outcomes,), or float
         Which outcomes are in the event; of scores, the threshold that the event is above.
     here, there : Interval
-        Probability of the event on D and on D': share of the runs that judged it, and the bounds that were used.
+        Probability of the event on D and on D': share of the runs that tested it, and the bounds that were used.
     """
 
     lower: float
@@ -65,24 +65,24 @@ def empirical_epsilon(
     event: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
 ) -> EmpiricalEpsilon:
-    """Lower bound on epsilon from how often each outcome was seen on two neighbouring data sets.
+    """Lower bound on epsilon from the counts of each outcome on two neighbouring data sets.
 
         log((P(S)_low - delta) / P'(S)_high),  at least 0;   the largest for S and its complement, in both directions
 
     Parameters
     ----------
-    here, there : array_like of whole numbers >= 0, shape (outcomes,), at least two outcomes
-        How often each outcome came in independent runs on D and on D'. For one event: ``[hits, n - hits]``. The
-        numbers of runs may differ.
+    here, there : array_like of integers >= 0, shape (outcomes,), at least two outcomes
+        Number of times each outcome occurred in independent runs on D and on D'. For one event: ``[hits, n - hits]``.
+        The numbers of runs may differ.
     delta : float in [0, 1)
     confidence : float in (0, 1)
-        With this probability or more the bound is not above the true epsilon. For claims about many mechanisms at once
+        With at least this probability the bound is at most the true epsilon. For claims about many mechanisms at once
         divide 1 - confidence among them.
     event : array_like of bool, shape (outcomes,), optional
-        The outcomes in S, chosen without looking at these counts; all of them judge it. Without it: the first of two
-        outcomes; of more, what half of the runs (drawn at random) find best, and the other half judges.
+        The outcomes in S, chosen without looking at these counts; all runs test it. Without it, S is the first of two
+        outcomes; with more outcomes, half of the runs (drawn at random) choose S, and the other half tests it.
     rng : numpy.random.Generator, optional
-        For a split that can be repeated. Nothing here is private.
+        Makes the random split reproducible. Nothing here is private.
 
     Returns
     -------
@@ -137,13 +137,14 @@ def empirical_epsilon_of_scores(
 ) -> EmpiricalEpsilon:
     """Lower bound on epsilon from a score of each run on two neighbouring data sets, such as a coefficient.
 
-    As `empirical_epsilon`, for the events {score > threshold}: half of the runs choose the threshold, the others judge.
+    As `empirical_epsilon`, for the events {score > threshold}: half of the runs choose the threshold, the others test
+    it.
 
     Parameters
     ----------
     here, there : array_like of float, shape (runs,), at least two
-        A number made of each output, by a rule that was fixed before. Best is a likelihood ratio, or what grows with
-        it.
+        A number computed from each output, by a rule fixed in advance. The best choice is a likelihood ratio, or an
+        increasing function of it.
     delta, confidence, rng
         As for `empirical_epsilon`.
 
@@ -259,5 +260,5 @@ def _scores(name: str, values: ArrayLike) -> Array:
 
 
 def _tail(confidence: float) -> float:
-    """What each of the four one-sided bounds may fail by."""
+    """The probability with which each of the four one-sided bounds may fail."""
     return (1 - real("confidence", confidence, 0, 1, "()", hint="Pass for instance 0.95.")) / 4

@@ -1,4 +1,4 @@
-"""How far a released majority is from the true one."""
+"""The error of a released majority, against the plain majority of the votes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from darrm.problem.noise_function import noise_function
 
 @usual_arithmetic
 def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
-    """Error of a noise function for given vote probabilities, exact.
+    """Expected TV error of a noise function for given vote probabilities, exact.
 
         |Pr[release 1] - Pr[majority 1]| = 1/2 |sum over l > K/2 of (alpha_l - alpha_(K-l)) (1 - gamma(l))|
 
@@ -40,7 +40,7 @@ def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
     Raises
     ------
     InputError
-        If gamma or p is not what it should be, or they disagree in K.
+        If gamma or p is invalid, or they differ in K.
 
     Notes
     -----
@@ -48,7 +48,7 @@ def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
 
     Examples
     --------
-    Eleven voters that each say 1 with probability .7, and how far the released label is from their majority:
+    Eleven voters that each vote 1 with probability 0.7, and the error of two noise functions:
 
     >>> import darrm
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
@@ -69,7 +69,7 @@ def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
 
 
 def least_error(problem: MajorityProblem, p: float) -> float:
-    """What no private algorithm can go below: the error at voters that all vote 1 with probability p, or at 1 - p.
+    """Lower bound on the error of any private algorithm for voters that all vote 1 with probability p, or 1 - p.
 
         error >= b - Pr[majority 1 | p],     p <= 1/2,     b a lower bound on Pr[release 1]:
         b(1/2) = 1/2,   b(lo) = (1 - delta) / (1 + e^(m eps)),   b(e^-eps (p - Delta)) = e^(-m eps) (b(p) - delta)
@@ -81,7 +81,7 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     Parameters
     ----------
     problem : MajorityProblem
-        With ``max_affected`` = K: a change must be able to move all voters.
+        With ``max_affected`` = K, because all voters must be affected.
     p : float in [0, 1]
 
     Returns
@@ -96,13 +96,13 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     Notes
     -----
     After Lemma 3.2 of Jiang, Zhang, Joshi (TMLR 2024), for any m and delta. That lemma says abs(Pr[majority 1] - p)
-    for m = 1 and any p, which is more than holds: K = 11, epsilon = .1, p = .5125 has the bound .021303, and the
+    for m = 1 and any p, which is too large: K = 11, epsilon = .1, p = .5125 has the bound .021303, and the
     optimum for voters of that p has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo.
     Proof in docs/theory.md.
 
     Examples
     --------
-    Eleven such voters: what no algorithm of epsilon .1 can go below, and the best noise function of them.
+    Eleven such voters: the lower bound for any algorithm of epsilon 0.1, and the error of the optimal noise function.
 
     >>> import darrm
     >>> problem = darrm.MajorityProblem(K=11, m=1, epsilon=0.1)
@@ -170,14 +170,14 @@ def sampled_error(
     Parameters
     ----------
     gammas : mapping of str to array_like, shape (K + 1,)
-        Noise functions by name, all of one K.
+        Noise functions by name, all for the same K.
     prior : Prior or str
         independent, common or fixed.
     draws : int in [2, 1e9]
     confidence : float in (0, 1)
         Of each interval, by the normal approximation.
     rng : numpy.random.Generator, optional
-        For a result that can be repeated. Nothing here is private.
+        Makes the result reproducible. Nothing here is private.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def sampled_error(
 
     Examples
     --------
-    By simulation, beside the exact value:
+    Simulated and exact values:
 
     >>> import darrm
     >>> import numpy as np

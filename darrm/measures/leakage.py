@@ -1,8 +1,8 @@
-"""Maximal leakage of finite channels, and what follows from it for majorities, several outputs and stages.
+"""Maximal leakage of finite channels, with bounds for majorities, several outputs and stages.
 
-A channel is a matrix of output probabilities, one row an input. Maximal leakage says by which factor an output raises,
-on average over outputs, the chance to guess anything about the input right. Every mechanism of darrm with finitely many
-outputs has such a matrix:
+A channel is a matrix of output probabilities, one row an input. Maximal leakage is the log of the factor by which an
+output raises, on average over outputs, the probability of guessing anything about the input right. Every mechanism of
+darrm with finitely many outputs has such a matrix:
 
     a majority (DaRRM, baselines)     DaRRM.kernel(K), or CountKernel.from_noise_function(gamma).kernel(K)
     label proportions                 LabelProportions.kernel(k), GeometricLabelProportions.kernel(k)
@@ -32,8 +32,8 @@ def maximal_leakage(channel: ArrayLike, support: ArrayLike | None = None) -> flo
         sup over U with U - X - Y of  log( Pr[U guessed right from Y] / max over u of Pr[U = u] )
             =  log sum over y of  max over x with P(x) > 0 of  P(y | x)
 
-    U is anything an attacker may want to know: a random variable that depends on the output through X only. It may be a
-    record behind a vote, or a coin tossed for X. The attacker guesses once. Functions of X are not enough for the
+    U is any secret that an attacker may guess: a random variable that depends on the output through X only. It may be a
+    record behind a vote, or randomness used for X. The attacker guesses once. Functions of X are not enough for the
     supremum. For P(x) = (.9, .1) and the channel ((.8, .2), (.2, .8)) no function of X gains anything, and the leakage
     is log 1.6.
 
@@ -49,8 +49,9 @@ def maximal_leakage(channel: ArrayLike, support: ArrayLike | None = None) -> flo
     Returns
     -------
     float
-        In [0, log min(inputs, outputs)]; 0 only if all rows of the support are equal. An average over outputs: it does
-        not bound what one rare output tells, which epsilon does. An epsilon-DP channel leaks at most epsilon.
+        In [0, log min(inputs, outputs)]; 0 only if all rows of the support are equal. It is an average over outputs,
+        and does not bound the leakage of one rare output, which epsilon does. An epsilon-DP channel leaks at most
+        epsilon.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def maximal_leakage(channel: ArrayLike, support: ArrayLike | None = None) -> flo
 
 
 def conditional_leakage(channel: ArrayLike, support: ArrayLike | None = None) -> Array:
-    """Leakage of an input X to an output Y to somebody who knows Z = z, for each z, nats.
+    """Leakage of an input X to an output Y for an attacker who knows Z = z, for each z, nats.
 
         log sum over y of  max over x with P(x | z) > 0 of  P(y | x, z)
 
@@ -134,7 +135,7 @@ def _leakages(rows: Array, support: Array | None) -> Array:
 
 
 def majority_leakage(gamma: ArrayLike) -> Array:
-    """Leakage of one released majority about the one vote that is not known, nats: of DaRRM or any baseline.
+    """Leakage of one released majority, of DaRRM or any baseline, about the single unknown vote, nats.
 
         log(1 + |X(l + 1) - X(l)|),    X(l) = Pr[release 1 | l ones],    l ones among the K - 1 known votes
 
@@ -159,7 +160,7 @@ def majority_leakage(gamma: ArrayLike) -> Array:
 
     Examples
     --------
-    The plain majority of five votes tells the last vote of a tie, a random vote never much:
+    The plain majority of five votes reveals the vote that decides a tie; a random vote reveals little:
 
     >>> import darrm
     >>> darrm.measures.majority_leakage(darrm.baselines.plain_majority(5)).round(4).tolist()
@@ -172,14 +173,15 @@ def majority_leakage(gamma: ArrayLike) -> Array:
 
 
 def composed_leakage(leakages: ArrayLike) -> float:
-    """An upper bound on the leakage of several outputs together: the sum, nats.
+    """Upper bound on the leakage of several outputs together: the sum, nats.
 
-    For outputs that are all independent given what leaks; two by two is not enough. Labels with fresh noise are, given
-    the votes. So n labels of noisy max leak at most n times `leakage_bound` about a voter's n votes, and about the
-    record behind them. With Laplace noise that is at most n gamma.
+    It holds for outputs that are mutually independent given the secret; pairwise independence is not enough. Labels
+    with fresh noise are independent given the votes. So n labels of noisy max leak at most n times `leakage_bound`
+    about a voter's n votes, and about the record behind them. With Laplace noise that is at most n gamma.
 
-    Given the record alone they need not be: the votes of a voter that is trained once, with coins, share these coins.
-    The sum of `processed_leakage` of each label then bounds nothing. Take the sum first, of what labels tell of votes.
+    Given the record alone they need not be: the votes of a voter that is trained once share the randomness of the
+    training. The sum of `processed_leakage` of each label is then not a bound. Sum the leakages of labels about votes
+    first.
 
     Notes
     -----
@@ -199,11 +201,11 @@ def composed_leakage(leakages: ArrayLike) -> float:
 
 
 def processed_leakage(leakages: ArrayLike) -> float:
-    """An upper bound on the leakage through stages that only see what the one before gave: the least of theirs, nats.
+    """Upper bound on the leakage through stages that each see only the output of the previous one: the least, nats.
 
-    A mechanism that is epsilon-DP for the record leaks at most epsilon of it. So of a record that reaches one vote a
-    label leaks at most the lesser of epsilon and `majority_leakage`. For n labels, of a record that reaches
-    one voter, it is the lesser of the epsilon of its n votes together and the sum of the n majority leakages.
+    A mechanism that is epsilon-DP for the record leaks at most epsilon about it. So a label leaks about a record that
+    affects one vote at most the lesser of epsilon and `majority_leakage`. For n labels and a record that affects one
+    voter, it is the lesser of the epsilon of its n votes together and the sum of the n majority leakages.
 
     Notes
     -----
@@ -211,7 +213,7 @@ def processed_leakage(leakages: ArrayLike) -> float:
 
     Examples
     --------
-    The plain majority of five votes tells a vote, but a vote of epsilon .1 tells little of its record:
+    The plain majority of five votes can reveal a vote, but a vote of epsilon 0.1 reveals little about its record:
 
     >>> import darrm
     >>> leakage = darrm.measures.majority_leakage(darrm.baselines.plain_majority(5)).max()

@@ -1,4 +1,4 @@
-"""Entrywise information leakage of noisy max: what one label tells about one voter, if all other votes are known.
+"""Entrywise information leakage of noisy max: of one label about one vote, if all other votes are known.
 
 Maximal leakage of the last vote to the released label, given the votes of all others (nats):
 
@@ -25,13 +25,13 @@ from darrm.numerics.arrays import Array
 
 
 def entrywise_leakage(known_votes: ArrayLike, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """Leakage of one label of noisy max about the one vote that is not known, nats.
+    """Leakage of one label of noisy max about the single unknown vote, nats.
 
         log sum over j of Pr[label = j | known_votes + e_j]
 
     Parameters
     ----------
-    known_votes : array_like of whole numbers, shape (classes,)
+    known_votes : array_like of integers, shape (classes,)
         How many of all other voters chose each class.
     gamma : float > 0
         Laplace noise of scale 1 / gamma. Either this or
@@ -67,8 +67,8 @@ def entrywise_leakage(known_votes: ArrayLike, gamma: float | None = None, *, sig
 
 def _gain(votes: Array, gamma: float | None, sigma: float | None) -> tuple[float, float]:
     """The sum of Pr[label = j | votes + e_j], and how much more it is at most."""
-    # Only differences matter. Above 2^53 one more vote would be lost. Classes that are moved up have no chance, or the
-    # noise is so wide that no vote matters.
+    # Only differences matter. Above 2^53 one more vote would be lost. Classes that are moved up have probability 0, or
+    # the noise is so wide that no vote matters.
     votes = np.maximum(votes - votes.max() + 2.0**52, 0)
     _, one, times = np.unique(votes, return_index=True, return_counts=True)
     rows = np.repeat(votes[None], one.size, axis=0)
@@ -79,7 +79,7 @@ def _gain(votes: Array, gamma: float | None, sigma: float | None) -> tuple[float
 
 
 def leakage_bound(n_classes: int, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """The largest leakage of one label about one vote, over all known votes, nats; attained where classes have as many.
+    """The largest leakage of one label about one vote, over all known votes, nats; achieved at equal counts.
 
         log F(0),   F(0) = m Pr[class 1 wins | counts (1, 0, ..., 0)]
         gamma     F(0) = B1 =
@@ -128,7 +128,7 @@ def leakage_bound(n_classes: int, gamma: float | None = None, *, sigma: float | 
 
 
 def leakage_data_bound(known_votes: ArrayLike, gamma: float | None = None, *, sigma: float | None = None) -> float:
-    """A bound on the leakage of one label about one vote, for the known votes at hand, nats: log B2.
+    """A bound on the leakage of one label about one vote, for the given known votes, nats: log B2.
 
         B2 = r (1 - L(v_1 + 1 - v_2)) + sum over j > r of L(v_1 - 1 - v_j),     v_1 = ... = v_r > v_(r+1) >= ...,
         L(d) = Pr[of two classes, that which is d >= 0 votes behind wins]
@@ -137,7 +137,7 @@ def leakage_data_bound(known_votes: ArrayLike, gamma: float | None = None, *, si
 
     Parameters
     ----------
-    known_votes : array_like of whole numbers, shape (classes,)
+    known_votes : array_like of integers, shape (classes,)
     gamma : float > 0
         Laplace noise of scale 1 / gamma. Either this or
     sigma : float > 0

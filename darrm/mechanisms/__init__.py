@@ -1,4 +1,4 @@
-"""Mechanisms that release something."""
+"""Mechanisms: release of labels, decisions, bags and aggregates."""
 
 from darrm._lazy import face
 

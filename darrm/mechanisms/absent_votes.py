@@ -1,4 +1,4 @@
-"""Rows of votes for several classes by voters that may be absent: each attendance has a table of its own."""
+"""Rows of votes for several classes by voters that may be absent: each attendance has its own table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _CELLS = 1 << 20  # counts or votes at a time, for memory
 
 
 class AbsentVotes:
-    """Reads rows of K votes for C classes, -1 for an absent voter, and draws by the table of those who are present.
+    """Reads rows of K votes for C classes, -1 for an absent voter, and draws by the table of the present voters.
 
-    If nobody is, all answers that cost least without votes are equally likely.
+    If no voter is present, all answers of least cost without votes are equally likely.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class AbsentVotes:
         return found
 
     def of(self, present: tuple[int, ...]) -> ClassVotes:
-        """What reads and draws for so many present voters of each group, made when it is asked for first."""
+        """The sampler for the given numbers of present voters of each group, created at its first use."""
         if present not in self._made:
             design = self._design.with_present(present)
             self._made[present] = ClassVotes(design.problem, design.table)

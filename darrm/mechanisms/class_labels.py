@@ -16,7 +16,7 @@ Labels = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 def check_classes(classes: object) -> int:
-    """``classes`` as an int, refused unless it is a whole number in [2, 1000]."""
+    """``classes`` as an int, refused unless it is an integer in [2, 1000]."""
     return whole("classes", classes, 2, MAX_CLASSES)
 
 

@@ -33,7 +33,7 @@ def check_votes(votes: NDArray[Any], classes: int, row: int, *, absent: bool = F
         i, j = divmod(int(wrong[0]), votes.shape[1])
         vote = votes[i, j].item()
         raise InputError(
-            f"A vote must be a whole number from 0 to {classes - 1}{' or, for an absent voter, -1' * absent}. Got "
+            f"A vote must be an integer from 0 to {classes - 1}{' or, for an absent voter, -1' * absent}. Got "
             f"{shown(vote)} in row {row + i}, column {j}.{several_classes(vote, classes)}"
         )
 

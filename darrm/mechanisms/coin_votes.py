@@ -22,9 +22,9 @@ class CoinVotes:
     biases : list of Fraction
         Pr[answer 1] of each case.
     ones : sequence of int, length K
-        By how much a vote for 1 in each column raises the number of the case.
+        Increment of the case number by a vote for 1, for each column.
     present : sequence of int, length K, optional
-        By how much a vote that is there raises it. If given, votes may be absent: -1.
+        Increment of the case number by a present vote. If given, votes may be absent: -1.
     """
 
     said = "numbers 0 and 1"

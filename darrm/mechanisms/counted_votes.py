@@ -1,4 +1,4 @@
-"""Votes for each class, as noisy max and permute-and-flip take them, and the numbers that a total is held to."""
+"""Vote counts for noisy max and permute-and-flip, and the numbers of votes and classes that a total holds for."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from darrm._validation import MAX_CLASSES, array, check_count, whole
 from darrm.errors import InputError
 
 _MOST = 10**12  # votes for one class
-_COUNT = "Labels of voters are counted first: darrm.votes.counts(votes, classes)."
-_SILENT = (
-    "A teacher who is silent because of its data is another kind of change than a changed vote, and the total does not "
-    "count it."
-)
+_COUNT = "Count labels of voters first: darrm.votes.counts(votes, classes)."
+_SILENT = "The total covers changed votes, and not a teacher that abstains because of its data."
 
 
 def checked_votes(counts: ArrayLike) -> NDArray[np.int64]:
     """Votes for each class, one row a query."""
     hint = (
-        "Pass the votes for each class, one row a query, such as [[5, 3]]; no labels: count them first, by "
+        "Pass the votes for each class, one row a query, such as [[5, 3]]; to count labels, call "
         "darrm.votes.counts(votes, classes)."
     )
     votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True, hint=hint)
@@ -34,18 +31,18 @@ def checked_votes(counts: ArrayLike) -> NDArray[np.int64]:
 
 
 class OfCounts:
-    """A mechanism for the votes for each class. If it has K and classes, it releases K votes over as many classes.
+    """A mechanism for vote counts. If it has K and classes, it releases only rows of K votes over that many classes.
 
-    Either both or neither. What many labels cost is known for one K and one number of classes, since rows of other
-    sums or widths can tell more: a mechanism without them may release what no total covers.
+    Pass both or neither. The total of many labels holds for one K and one number of classes, because other rows can
+    leak more: a mechanism without them may release labels that no total covers.
     """
 
-    _parameter: ClassVar[str]  # the name of what says how much noise there is
+    _parameter: ClassVar[str]  # the name of the noise parameter
 
     def __init__(self, K: int | None, classes: int | None) -> None:
         if (K is None) != (classes is None):
             raise InputError(
-                f"K and classes go together: how many vote, and for how many classes. Got K = {K}, classes = "
+                f"K and classes go together: the numbers of voters and of classes. Got K = {K}, classes = "
                 f"{classes}. Pass both, those of the total, or neither."
             )
         self.K = None if K is None else check_count("K", K)
@@ -56,15 +53,15 @@ class OfCounts:
         return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r}{held})"
 
     def __reduce__(self) -> tuple[object, tuple[float]]:
-        """Made anew from what made it: coins do not go into pickles."""
+        """Pickled by its arguments, because samplers cannot be pickled."""
         return partial(type(self), K=self.K, classes=self.classes), (getattr(self, self._parameter),)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Once: a total that was computed, and noise that was set up, are for what stood there first."""
+        """Attributes are set once, because totals and noise were computed for the first values."""
         if name in self.__dict__:
             raise InputError(
-                f"{name} of a {type(self).__name__} must stay as it was made, since totals are for that. Got {value!r} "
-                "for it. Make a new mechanism, with a total of its own."
+                f"{name} of a {type(self).__name__} must not be changed, because totals were computed for it. Got "
+                f"{value!r} for it. Make a new mechanism, with its own total."
             )
         super().__setattr__(name, value)
 

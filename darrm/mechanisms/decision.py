@@ -24,46 +24,45 @@ from darrm.randomness.words import word_source
 
 
 class PrivateDecision(ReleasedVotes):
-    """A certified majority or decision from the votes of groups of voters: one exact draw for each vector of counts.
+    """Release of a certified majority or decision from the votes of groups of voters, by exact sampling.
 
         Pr[release o | n = (n_1, ..., n_G) votes for each class in the groups] = X_o(n)
 
-    Of a noise function, which is data-dependent randomized response on the majority (DaRRM, the paper's name for this
-    class too):
+    For a noise function this is data-dependent randomized response on the majority (DaRRM, which is also an alias of
+    this class):
 
         Pr[release 1 | l ones of K] = (1 + gamma(l)) / 2 for l > K/2,  (1 - gamma(l)) / 2 for l < K/2,  1/2 on a tie
 
-    A row of votes has one column for each voter, group after group in the design's order. An array does not say whose
-    its columns are: in another order labels are not what the design guarantees. Files of `darrm release` and frames of
-    `darrm.columns.release` are taken by the names of the voters, if the design has them. If the design was made for
-    absent voters, a vote may be -1: then the decision for the voters that are present is released. Who is absent must
-    not depend on the data, on votes or on their noise; a voter whose absence would tell something has to vote.
+    A row of votes has one column for each voter, group after group in the design's order. An array has no names of
+    columns: with columns in another order the guarantee of the design does not hold. Files of `darrm release` and
+    frames of `darrm.columns.release` are read by the names of the voters, if the design has them. If the design was
+    made for absent voters, a vote may be -1, and the decision for the present voters is released. Who is absent must
+    not depend on the data, on votes or on their noise; a voter whose absence would depend on them has to vote.
 
     Votes and labels in arrays are numbers, 0 and 1 or 0, ..., C - 1 for the classes and C for "none", whatever they
     are called: ``design.problem.named(labels)`` gives their names. Files of `darrm release` and columns of
     `darrm.columns.release` hold the names.
 
-    One release is (epsilon, delta)-DP for the release_epsilon and delta of the design's problem. What several releases
-    cost depends on the voters.
-    They are fresh if new coins make every answer private by themselves. They are fixed if they were made private once,
-    and then answer: the costs of their single releases must not be added up. The same votes released twice are not
-    fresh.
+    One release is (epsilon, delta)-DP for the release_epsilon and delta of the design's problem. The cost of several
+    releases depends on the voters. Voters are fresh if each answer is private by its own randomness. Voters are fixed
+    if they were trained with DP once: the costs of their single releases must not be added up. Votes that are released
+    twice are not fresh.
 
     Parameters
     ----------
     design : Design
-        From `darrm.solve`, `darrm.load` or `darrm.Design`, which hold only verified tables.
+        From `darrm.solve`, `darrm.load` or `darrm.Design`, which accept only certified tables.
 
     Raises
     ------
     InputError
-        If the design is none, or voters may be absent and there are too many vectors of counts.
+        If it is not a design, or voters may be absent and there are too many vectors of counts.
 
     Notes
     -----
-    Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two. For two answers the bias of
-    each coin is the rational number above, to the last bit (`darrm.randomness.coins`). For more,
-    every probability is the table's but that of one answer, or block of alike answers, of each row, which has the rest
+    Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact Bernoulli draw in place of two. For two answers its
+    probability is the rational number above, to the last bit (`darrm.randomness.coins`). For more answers, every
+    probability is that of the table, except one answer, or block of like answers, of each row, which has the rest
     (`darrm.problem.class_tables`, `darrm.randomness.choices`). A symmetric table treats all classes alike: votes for
     other classes in the same numbers have the same probabilities, relabelled, exactly.
 
@@ -79,7 +78,7 @@ class PrivateDecision(ReleasedVotes):
     >>> labels.shape, labels.dtype, set(labels.tolist()) <= {0, 1}
     ((2,), dtype('uint8'), True)
 
-    The chances of labels 0 and 1, for 0 to 5 ones:
+    The probabilities of labels 0 and 1, for 0 to 5 ones:
 
     >>> mechanism.kernel(5).round(2).tolist()
     [[1.0, 0.0], [0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8], [0.0, 1.0]]
@@ -157,7 +156,7 @@ class PrivateDecision(ReleasedVotes):
         Raises
         ------
         InputError
-            If the shape is wrong, a count is not a whole number up to the size of its group, or the counts of all
+            If the shape is wrong, a count is not an integer up to the size of its group, or the counts of all
             classes do not sum to it. If these are the votes that the prior was read from, as in `release`.
         """
         problem = self.design.problem
@@ -190,7 +189,7 @@ DaRRM = PrivateDecision  # the paper's name
 
 
 def _cases(problem: ByGroups, counts: ArrayLike) -> NDArray[np.intp]:
-    """The entry of the table for each vector of the numbers of ones, refused unless groups have so many voters."""
+    """The entry of the table for each vector of the numbers of ones, refused above the sizes of the groups."""
     sizes = np.array([group.count for group in problem.groups])
     ones = array("counts", counts, None, 0, ends="[)", wholes=True)
     shape = ones.shape[:1] + (() if len(sizes) == 1 and ones.ndim == 1 else (len(sizes),))

@@ -1,7 +1,7 @@
-"""Chances of all labels of noisy max and permute-and-flip, each with a proved relative error.
+"""Probabilities of all labels of noisy max and permute-and-flip, each with a proved relative error.
 
-With g and G the density and the distribution function of the noise, in units of it, and a_j >= 0 how far class j is
-behind the class of most votes:
+Let g and G be the density and the distribution function of the noise, in units of its scale, and a_j >= 0 the distance
+of class j from the class with most votes:
 
     Pr[j] = integral of g(t + a_j) prod over i != j of G(t + a_i) dt
 
@@ -48,7 +48,7 @@ _LONGEST = 10.0  # classes times a length on which Gauss-Legendre quadrature nee
 
 
 class Chances(NamedTuple):
-    """Pr[label | counts], shape (n, classes), from above and below.
+    """Bounds on Pr[label | counts], shape (n, classes).
 
     (1 - rho) values <= Pr <= (1 + rho) values + what is cut off, which is at most ``cut`` for all labels together.
     """
@@ -68,11 +68,11 @@ class Noise(NamedTuple):
     rule : callable
         From the values of a_j, which rise from 0 on, and the number of classes to points and weights.
     reach : float
-        A class as far behind is not said to win.
+        A class this far behind counts as never winning.
     cut : float
-        What that, and the points that are left out, take from all labels together, for each class.
+        The probability of that, and of the omitted points, for all labels together and for each class.
     of_two : callable
-        The chance of the class behind of two, from its a_j.
+        The probability of the class behind of two, from its a_j.
     """
 
     density: Callable[[Array], Array]
@@ -96,7 +96,8 @@ def of_noise(noise: Noise, rate: float, counts: NDArray[np.int64] | Array) -> Ch
     points, weights = noise.rule(gaps, classes)
     if float(counts.size) * points.size > _TERMS:
         raise InputError(
-            f"The chances of labels for {len(counts)} vectors of counts are sums of more than {_TERMS:.0e} terms. Take "
+            f"The probabilities of labels for {len(counts)} vectors of counts are sums of more than {_TERMS:.0e} "
+            "terms. Take "
             "fewer vectors of counts, votes or classes."
         )
     values = np.zeros(counts.shape)
@@ -133,7 +134,7 @@ def _of_grid(gaps: Array, classes: int) -> tuple[Array, Array]:
 
     Left out is t beyond _REACH: above, the sum of phi(t + a_j) is at most Phi(-_REACH) for each class. Below, so is
     that of the class of most votes; all others have the factor Phi(t) of that class, and the sum of phi is below 1.2.
-    And classes 2 _REACH behind win with a chance far below that.
+    And classes 2 _REACH behind win with a probability far below that.
     """
     step = math.pi / math.sqrt(20 * classes)
     most = math.ceil(_REACH / step)
@@ -151,8 +152,8 @@ def _above(classes: int) -> tuple[Array, Array]:
 def _of_pieces(gaps: Array, classes: int) -> tuple[Array, Array]:
     """Laplace noise.
 
-    Left out are classes _FAR behind, each of which wins with a chance of at most (2 + _FAR) e^-_FAR / 4, and what is
-    below -_FAR if there are any.
+    Left out are classes _FAR behind, each of which wins with a probability of at most (2 + _FAR) e^-_FAR / 4, and what
+    is below -_FAR if there are any.
     """
     ends = -gaps[::-1]
     longest = min(float(np.diff(ends).max(initial=0.0)), _LONGEST / classes)

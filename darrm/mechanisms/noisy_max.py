@@ -1,4 +1,4 @@
-"""Report noisy max: the label of most votes after noise, for voters that are not private themselves (PATE)."""
+"""Report noisy max: the label with most votes after noise, for non-private teachers (PATE)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Draw(Protocol):
 
 
 class NoisyMax(OfCounts, ABC):
-    """The largest of all counts with independent continuous noise: its chances, and labels that have exactly these."""
+    """Noisy max, the class with the largest noisy count: exact label probabilities, and labels sampled by them."""
 
     _law: ClassVar[Noise]
     _draw: ClassVar[Draw]
@@ -36,7 +36,7 @@ class NoisyMax(OfCounts, ABC):
     @property
     @abstractmethod
     def _rate(self) -> Fraction:
-        """What a vote is worth in units of the noise."""
+        """One vote in units of the noise scale."""
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances:
         """Those of checked votes, with what is proved of their error."""
@@ -53,11 +53,12 @@ class NoisyMax(OfCounts, ABC):
 
         Parameters
         ----------
-        counts : array_like of whole numbers >= 0, shape (n, classes)
-            Votes for each class, one row a query; a single query is one row, shape (1, classes). These are no labels
-            of voters: a row of them would be taken for that many classes. ``darrm.votes.counts(votes, classes)``
-            counts labels. Rows must have ``K`` votes for ``classes`` classes if the mechanism has them. If not, rows
-            of one call must still have as many votes each. A refusal tells how many voted, and nothing of the votes.
+        counts : array_like of integers >= 0, shape (n, classes)
+            Votes for each class, one row a query; a single query is one row, shape (1, classes). These are not labels
+            of voters: a row of labels would be read as counts of that many classes. ``darrm.votes.counts(votes,
+            classes)`` counts labels. Rows must have ``K`` votes for ``classes`` classes if the mechanism has them. If
+            not, rows of one call must still have as many votes each. An error depends on the number of votes only, and
+            not on their classes.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
             randomness comes from the operating system.
@@ -73,7 +74,7 @@ class NoisyMax(OfCounts, ABC):
 
         Notes
         -----
-        The noise is continuous, and no digit of it is rounded: each label has exactly the chances of the formula
+        The noise is continuous, and no digit of it is rounded: each label has exactly the probabilities of the formula
         (`darrm.randomness.digits`). 10,000 rows of ten classes take .05 s.
         """
         votes = self._to_release(counts)
@@ -91,13 +92,13 @@ class NoisyMax(OfCounts, ABC):
 
         Parameters
         ----------
-        counts : array_like of whole numbers >= 0, shape (n, classes)
+        counts : array_like of integers >= 0, shape (n, classes)
 
         Returns
         -------
         ndarray, shape (n, classes)
-            Each right to a relative 1e-12 times the number of classes, but for at most 1e-24 times that. These chances
-            are for whoever may know the votes.
+            Each right to a relative 1e-12 times the number of classes, but for at most 1e-24 times that. These
+            probabilities are for whoever may know the votes.
 
         Raises
         ------
@@ -121,10 +122,9 @@ class GaussianNoisyMax(NoisyMax):
     ----------
     sigma : float > 0
     K, classes : int, optional
-        Held to: `release` takes rows of K votes for so many classes, and refuses all others. Labels that are charged by
-        `darrm.accounting.compose` need them. Its totals are for one K and one number of classes: labels of more
-        or fewer votes can cost more. Without them only ``rdp`` holds for every release: it is for any number of
-        both.
+        `release` takes only rows of K votes for that many classes. Labels charged by `darrm.accounting.compose` need
+        both, because its totals are for one K and one number of classes: labels of more or fewer votes can cost more.
+        Without them only ``rdp`` holds for every release: it is for any number of both.
 
     Raises
     ------
@@ -133,13 +133,13 @@ class GaussianNoisyMax(NoisyMax):
     Notes
     -----
     Section 4.1 of Papernot et al. (ICLR 2018). One changed vote moves two counts by 1: 2 / (2 sigma^2) an order.
-    `darrm.accounting.gnmax_sigma` finds sigma. The chances of the labels are
+    `darrm.accounting.gnmax_sigma` finds sigma. The probabilities of the labels are
     `darrm.measures.noisy_max_probabilities`, what one label leaks about one vote is at most
     `darrm.measures.leakage_bound`; both take sigma.
 
     Examples
     --------
-    Two queries to ten voters: the chances of their labels, and labels.
+    Two queries to ten voters: the probabilities of their labels, and labels.
 
     >>> import darrm
     >>> mechanism = darrm.mechanisms.GaussianNoisyMax(sigma=4.0, K=10, classes=3)
@@ -148,7 +148,7 @@ class GaussianNoisyMax(NoisyMax):
     >>> mechanism.release([[6, 3, 1], [10, 0, 0]]).shape
     (2,)
 
-    What one label costs in Renyi differential privacy:
+    The Renyi divergences of one label:
 
     >>> mechanism.rdp([2.0, 4.0]).tolist()
     [0.125, 0.25]
@@ -178,10 +178,9 @@ class LaplaceNoisyMax(NoisyMax):
     ----------
     gamma : float > 0
     K, classes : int, optional
-        Held to: `release` takes rows of K votes for so many classes, and refuses all others. Labels that are charged by
-        `darrm.accounting.compose` need them. Its totals are for one K and one number of classes: labels of more
-        or fewer votes can cost more. Without them only ``epsilon`` holds for every release: it is for any number of
-        both.
+        `release` takes only rows of K votes for that many classes. Labels charged by `darrm.accounting.compose` need
+        both, because its totals are for one K and one number of classes: labels of more or fewer votes can cost more.
+        Without them only ``epsilon`` holds for every release: it is for any number of both.
 
     Raises
     ------
@@ -192,12 +191,12 @@ class LaplaceNoisyMax(NoisyMax):
     Papernot et al. (ICLR 2017). Given the noise of all others, a class wins if its own noise reaches a threshold. One
     changed vote moves that by at most 2, and the probability to reach it by a factor of at most e^(2 gamma).
 
-    The chances of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one vote is
-    at most `darrm.measures.leakage_bound`; both take gamma.
+    The probabilities of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one
+    vote is at most `darrm.measures.leakage_bound`; both take gamma.
 
     Examples
     --------
-    Two queries to ten voters, one label of epsilon 1 each: their chances, and labels.
+    Two queries to ten voters, one label of epsilon 1 each: their probabilities, and labels.
 
     >>> import darrm
     >>> mechanism = darrm.mechanisms.LaplaceNoisyMax(gamma=0.5, K=10, classes=3)
@@ -219,5 +218,5 @@ class LaplaceNoisyMax(NoisyMax):
 
     @property
     def epsilon(self) -> float:
-        """2 gamma: what one label costs, for any number of votes and classes; nats."""
+        """2 gamma, the epsilon of one label for any number of votes and classes; nats."""
         return 2 * self.gamma

@@ -1,4 +1,4 @@
-"""The chance of each class to win noisy max."""
+"""The probability of each class to win noisy max."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
 
     Parameters
     ----------
-    counts : array_like of whole numbers, shape (classes,)
+    counts : array_like of integers, shape (classes,)
     gamma : float > 0
         Laplace noise of scale 1 / gamma. Either this or
     sigma : float > 0

@@ -14,16 +14,16 @@ _SAME_SHARES = 1e-9  # of a histogram that was given as shares: each is rounded,
 
 
 class OwnVotes:
-    """How the votes of a release fall, beside those of which the design's prior holds how they fall.
+    """Compares the histogram of the released votes with that in the design's prior.
 
-    Nothing but how many rows have 0, 1, ..., K ones is compared: the prior of the design file holds that already. A
-    digest of the votes would let anybody who has the file try out what they were.
+    Only the numbers of rows with 0, 1, ..., K ones are compared, which the prior in the design file holds already. A
+    digest of the votes would let anyone with the file test guesses of the votes.
 
     Parameters
     ----------
     design : Design
     public : bool
-        Whether the votes behind the prior are public. Then nothing is compared, and no vote can cause a refusal.
+        Whether the votes behind the prior are public. If so, nothing is compared, and no vote can cause an error.
     """
 
     def __init__(self, design: Design, public: object = False) -> None:
@@ -43,12 +43,12 @@ class OwnVotes:
             self.add(np.indices(self._design.problem.table_shape).sum(axis=0).ravel()[cases])
 
     def add(self, ones: NDArray[np.intp]) -> None:
-        """Count rows of so many ones each, and refuse if all rows so far fall as those of the prior do.
+        """Count rows by their numbers of ones, and raise if all rows so far have the histogram of the prior.
 
         Raises
         ------
         InputError
-            If so, for then the rows are the prior's own as far as a histogram can tell.
+            If the histograms agree, because the rows may then be those of the prior.
         """
         if self._counted is None or not len(ones):
             return
@@ -56,8 +56,9 @@ class OwnVotes:
         if self._are_own():
             n = int(self._seen.sum())
             raise InputError(
-                f"The prior of this design was read from votes that fall just as {_these(n)}: no guarantee holds for "
-                "the votes that a design was made from. Solve with a prior from elsewhere, or release other votes. If "
+                f"The prior of this design was read from votes with the same histogram as {_these(n)}: no guarantee "
+                "holds for the votes that a design was made from. Solve with a prior from elsewhere, or release other "
+                "votes. If "
                 "those behind the prior are public, pass public=True (--votes-are-public)."
             )
 
@@ -72,4 +73,4 @@ class OwnVotes:
 
 
 def _these(n: int) -> str:
-    return f"these {n:,} rows do" if n > 1 else "this row does"
+    return f"these {n:,} rows" if n > 1 else "this row"

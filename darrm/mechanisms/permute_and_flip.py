@@ -1,4 +1,4 @@
-"""Permute-and-flip: a class by its votes, for voters that are not private themselves."""
+"""Permute-and-flip on vote counts, for non-private voters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PermuteAndFlip(NoisyMax):
     Parameters
     ----------
     epsilon : float > 0
-        What one label costs, for any number of votes and classes; nats.
+        Epsilon of one label, for any number of votes and classes; nats.
     K, classes : int, optional
-        Held to, as in `GaussianNoisyMax`: totals of `darrm.accounting.compose` are for one K and one number of classes.
+        As in `GaussianNoisyMax`: totals of `darrm.accounting.compose` are for one K and one number of classes.
 
     Raises
     ------
@@ -36,7 +36,7 @@ class PermuteAndFlip(NoisyMax):
 
     Examples
     --------
-    It is right more often than Laplace noise of the same epsilon:
+    Its label error rate is lower than that of Laplace noise with the same epsilon:
 
     >>> import darrm
     >>> darrm.mechanisms.PermuteAndFlip(1.0).chances([[5, 3]]).round(4).tolist()

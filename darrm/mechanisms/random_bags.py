@@ -39,7 +39,7 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
     size : int in [1, n]
         Examples of a bag.
     rng : numpy.random.Generator, optional
-        For bags that can be drawn again. By default the operating system draws them.
+        Makes the bags reproducible. By default the operating system draws them.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
     """
     n = whole("n", n, high=MAX_SIZE)
     size = whole("size", size, 1, n, allowed=f"in [1, n] = [1, {n}], n the number of examples")
-    # Two words are equal, and their order not random, with a chance below n^2 / 2^65.
+    # Two words are equal, and their order not random, with a probability below n^2 / 2^65.
     order = np.argsort(system_words(n), kind="stable") if rng is None else rng.permutation(n)
     order = order.astype(np.intp)
     used = n - n % size
@@ -84,7 +84,7 @@ def check_epsilon(epsilon: object) -> float:
 
 def check_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
     """Labels 0 and 1, or truth values, of one bag (k,) or many (n, k) as uint8; `InputError` if they are none."""
-    given = plain(name, labels, "whole numbers in [0, 1]")
+    given = plain(name, labels, "integers in [0, 1]")
     truth = given if given.dtype == np.bool_ else array(name, given, None, 0, 1, "[]", wholes=True)
     if truth.ndim not in (1, 2) or not truth.size:
         raise InputError(f"{name} must have shape (k,) for one bag or (n, k) for n bags. Got shape {truth.shape}.")

@@ -1,4 +1,4 @@
-"""Randomized response on labels: each label is released as it is, or changed by a coin."""
+"""Randomized response on labels: each label is released unchanged, or replaced at random."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RandomizedResponse(ByEpsilon):
 
     Examples
     --------
-    A label of three classes: how often it stays, and what an attacker believes after answer 0.
+    A label of three classes: the release probabilities, and the posterior of an attacker after output 0.
 
     >>> import darrm
     >>> mechanism = darrm.mechanisms.RandomizedResponse(1.0, classes=3)
@@ -121,7 +121,7 @@ class RandomizedResponse(ByEpsilon):
         output : array_like of 0 and 1, the shape of ``eta``
             C > 2: array_like of int in 0..C - 1, shape (n,), or one int.
         X : array_like, optional
-            Not used: given eta the features tell nothing more.
+            Not used, because the features add nothing to eta.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class RandomizedResponse(ByEpsilon):
         one, zero = np.where(seen == 1, 1 - pi, pi), np.where(seen == 1, pi, 1 - pi)
         total = bags * one + (1 - bags) * zero
         if not np.all(total > 0):
-            raise InputError("An output has no chance under eta in float64, so nothing follows from it.")
+            raise InputError("An output has probability 0 under eta in float64, so nothing follows from it.")
         answer = np.asarray(bags * one / total)
         return answer[0] if single else answer
 
@@ -158,7 +158,7 @@ class RandomizedResponse(ByEpsilon):
         joint = prior * self.label_kernel()[:, np.atleast_1d(seen).astype(np.intp)].T
         total = joint.sum(axis=1, keepdims=True)
         if not np.all(total > 0):
-            raise InputError("An output has no chance under eta in float64, so nothing follows from it.")
+            raise InputError("An output has probability 0 under eta in float64, so nothing follows from it.")
         answer: Array = joint / total
         return np.asarray(answer[0] if single else answer)
 

@@ -1,4 +1,4 @@
-"""What mechanisms that answer from rows of votes share: checked votes, streams, charges before labels."""
+"""The base of mechanisms for rows of votes: checked votes, streams, charges before labels."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
 
 _CHUNK = 1 << 16
-Charge = Callable[[int, Texts | None], int]  # for so many rows, with their ids: how many of the first to leave out
+Charge = Callable[[int, Texts | None], int]  # from a number of rows and their ids to the number of first rows to skip
 _KINDS = "biuf"
 _NAMES_OF = ("columns", "keys", "_fields", "__fields__")  # frames; series, mappings; named tuples; rows of Spark
 
 
 class Sampler(Protocol):
-    """Turns rows of K votes into labels, in two steps: votes are checked before they are paid for.
+    """Draws labels for rows of K votes in two steps: votes are checked before they are charged.
 
     Attributes
     ----------
     K : int
     said : str
-        What votes must be, in words.
+        The allowed votes, in words.
     """
 
     K: int
     said: str
 
     def cases(self, votes: NDArray[Any], row: int) -> NDArray[Any]:
-        """What labels are drawn from, for rows of numbers, shape (n, K) to (n, ...); errors count rows from ``row``."""
+        """The cases of rows of numbers, shape (n, K) to (n, ...), to draw labels from; errors count from ``row``."""
 
     def labels(self, cases: NDArray[Any], draw: WordSource) -> Labels:
         """One label for each case, shape (n,)."""
@@ -69,10 +69,9 @@ class ReleasedVotes:
         Parameters
         ----------
         votes : array_like, shape (n, K) or (K,), values 0 and 1 (integers, booleans or floats)
-            Columns in the order of the design's groups: an array has no names, so nothing can tell whether a column is
-            that of its voter. If the design's voters have names, a frame or a row with names is refused. -1 for an
-            absent voter where voters may be absent. For C classes the values are
-            0, ..., C - 1.
+            Columns in the order of the design's groups: an array has no names, so the order of columns cannot be
+            checked. If the design's voters have names, a frame or a row with names is refused. -1 for an absent voter
+            where voters may be absent. For C classes the values are 0, ..., C - 1.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
             randomness comes from the operating system.
@@ -87,13 +86,14 @@ class ReleasedVotes:
         Raises
         ------
         InputError
-            If the shape is wrong or a vote is none of these; if these are the votes that the prior was read from, as
-            far as the numbers of ones can tell, unless ``public``.
+            If the shape is wrong or a vote has another value; if these may be the votes that the prior was read from,
+            by the numbers of ones, unless ``public``.
 
         Notes
         -----
-        That refusal depends on the votes. Do not publish that it happened, and do not release around it: solve anew
-        with a prior from elsewhere. It cannot happen where ``public`` is true or the prior was not read from votes.
+        That error depends on the votes. Do not publish that it occurred, and do not change the rows to avoid it: solve
+        again with a prior from elsewhere. It cannot occur where ``public`` is true or the prior was not read from
+        votes.
         """
         rows = _array(votes, self._sampler.K, named=self._named)
         row = rows.shape == (self._sampler.K,)
@@ -123,17 +123,17 @@ class ReleasedVotes:
             gathered; to have a label at once, pass them as [row]. Or `darrm.votes.VotesBlock`, as `darrm.votes.blocks`
             reads them, with the ids of their rows.
         ledger : Ledger, optional
-            Is charged for each block before its labels are given. A charge takes some milliseconds, however large
-            the block. It remembers which rows it charged, by ids or, where there are none, by how many rows of the
-            stream there were. If these come again first, as when a stream is started again, they are read and left
-            out, and a `darrm.errors.ResumedStreamWarning` says so. The stream must give them in the same order, but may
-            cut them into other blocks.
+            Charged for each block before its labels are yielded. A charge takes some milliseconds for any size of
+            block. The ledger records the charged rows, by ids or, where there are none, by the number of rows of the
+            stream. If these rows come first again, as when a stream is restarted, they are read and skipped, with a
+            `darrm.errors.ResumedStreamWarning`. The stream must yield them in the same order, but may divide them into
+            other blocks.
         stream : str
-            The name of the stream, for rows without ids. Other rows that one ledger pays for need another name.
+            The name of the stream, for rows without ids. Other rows charged to the same ledger need another name.
         again : bool
-            Whether rows that were charged before are to be charged and released again, as in `Ledger.charge`.
+            Whether to charge and release rows again that were charged before, as in `Ledger.charge`.
         rows : int, default 65536
-            How many single rows make a block.
+            Number of single rows in a block.
         rng : numpy.random.Generator, optional
         public : bool
             As in `release`.
@@ -141,24 +141,23 @@ class ReleasedVotes:
         Yields
         ------
         ndarray of uint8 or uint16, shape (n,)
-            The labels of each block, in order. Of a block of which rows are left out, those of the other rows; nothing
-            if all are.
+            The labels of each block, in order, without skipped rows; nothing for a block whose rows are all skipped.
 
         Raises
         ------
         InputError
-            If a block has another shape or a vote is none; rows are counted from 0 over the whole stream. If an id
-            was charged before and comes after a row that was not, or the ledger charged meanwhile for this stream. With
-            the block that makes the rows so far those of the prior, see `release`: labels of earlier blocks are out
-            then.
+            If a block has another shape or a vote is invalid; rows are counted from 0 over the whole stream. If an id
+            was charged before and comes after a row that was not, or the ledger charged meanwhile for this stream. At
+            the block after which the rows so far have the histogram of the prior, see `release`; labels of earlier
+            blocks are released by then.
         BudgetError
-            If the ledger does not pay for a block.
+            If the budget of the ledger does not cover a block.
 
         Notes
         -----
-        When an error ends the stream, its own or one of ``blocks``, nothing of the block at hand, nor of rows that
-        were being gathered, is charged or released; labels given before stay given and charged. A block is charged
-        before it is given: if the process ends between the two, its labels are lost, and stay charged.
+        When an error ends the stream, its own or one of ``blocks``, nothing of the current block, nor of rows being
+        gathered, is charged or released; labels yielded before stay released and charged. A block is charged before it
+        is yielded: if the process ends between the two, its labels are lost, and stay charged.
         """
         charge: Charge = _free
         if ledger is not None:

@@ -1,4 +1,4 @@
-"""Numbers that everything rests on: directed rounding, the Poisson-binomial distribution, one vote left out."""
+"""Numerical foundations: directed rounding, the Poisson-binomial distribution, and leave-one-out distributions."""
 
 from darrm._lazy import modules
 

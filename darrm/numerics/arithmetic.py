@@ -1,4 +1,4 @@
-"""Arithmetic as NumPy and Python do it by default, whatever the caller has asked them to raise or to round."""
+"""Arithmetic with the defaults of NumPy and Python, whatever error handling or rounding the caller has set."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _usual: ContextVar[bool] = ContextVar("usual", default=False)  # NumPy and decim
 
 
 def usual_arithmetic(function: Callable[P, T]) -> Callable[P, T]:
-    """``function`` under the defaults of NumPy's errors and of decimals, which are put back after it.
+    """``function`` under the default error handling of NumPy and decimals, which is restored afterwards.
 
-    An underflow to 0 is what bounds count on, and no error. After ``np.seterr(all="raise")``, which is for the whole
-    thread, it would be one. What needs more digits of decimals asks for them itself (`darrm.numerics.exact`).
+    Bounds rely on underflow to 0 without an error, which ``np.seterr(all="raise")`` of the caller would raise. Code
+    that needs more digits of decimals sets them itself (`darrm.numerics.exact`).
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""How many of several voters move, each with a small probability: binomial distributions, as far as they matter."""
+"""Truncated binomial distributions: the number of voters that move, each with a small probability."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from darrm.numerics.arrays import Array
 
 @lru_cache(maxsize=4)
 def binomials(most: int, chance: float, negligible: float) -> tuple[Array, Array, float]:
-    """Probabilities that s of u voters move, u = 0, ..., ``most``, s as far as it matters.
+    """Probabilities that s of u voters move, u = 0, ..., ``most``, s up to a negligible tail.
 
     Returns
     -------
     pmf : ndarray, shape (most + 1, terms)
         Pr[Bin(u, chance) = s], by its recurrence (relative error 3 u 2^-53); read-only.
     moved : ndarray, same shape
-        The same less 1 at s = 0, as a sum of terms of one sign; read-only.
+        The same minus 1 at s = 0, as a sum of terms of one sign; read-only.
     beyond : float
-        At least Pr[Bin(most, chance) >= terms], at most ``negligible``; 0 if every term is kept.
+        Upper bound on Pr[Bin(most, chance) >= terms], at most ``negligible``; 0 if every term is kept.
     """
     pmf, stay = np.zeros((most + 1, most + 1)), np.zeros(most + 1)
     pmf[0, 0] = 1.0

@@ -1,4 +1,4 @@
-"""The largest number for which something holds."""
+"""Search for the largest integer with a monotone property."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ from darrm.numerics.deadline import check_time
 
 
 def largest_that(most: float, holds: Callable[[int], bool]) -> int:
-    """The largest n in 1, ..., ``most`` for which ``holds(n)``, 0 if there is none; what is smaller must hold too.
+    """The largest n in 1, ..., ``most`` with ``holds(n)``, 0 if there is none; smaller numbers must hold too.
 
-    Asked from 1 on, by doubling: what is asked often takes longer for large numbers.
+    It starts from 1 and doubles, because ``holds`` often takes longer for large numbers.
     """
     low, high = 0, 1
     while high <= most and holds(high):

@@ -1,4 +1,4 @@
-"""A time at which a search ends, looked at inside its long loops, however deep."""
+"""Time limits of searches, checked within their long loops."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _until: ContextVar[float] = ContextVar("until", default=math.inf)
 class OutOfTime(TimeoutError):
     """The time for a search is over.
 
-    A `TimeoutError`, which is what separators of darrm_solvers may end a solve with. It is an `OSError` so: no search
-    runs inside a block that turns errors of files into ours.
+    A `TimeoutError`, with which separators of darrm_solvers may end a solve. It is therefore an `OSError`: no search
+    may run inside a block that converts errors of files.
     """
 
 
 @contextmanager
 def ends_at(moment: float) -> Iterator[None]:
-    """Let all loops inside end at a moment of `time.monotonic`, or sooner if those around it do."""
+    """End all loops inside at a moment of `time.monotonic`, or earlier with an enclosing limit."""
     before = _until.set(min(moment, _until.get()))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Exact numbers: decimals in a context of our own, and float64 rounded conservatively."""
+"""Exact numbers: decimals in a separate context, and float64 rounded conservatively."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decimals(scale: Decimal, digits: int = DIGITS) -> Iterator[None]:
 
 
 def context(digits: int) -> Context:
-    """A context of our own: the caller's may have another rounding, range or traps, which would move guarantees."""
+    """A separate decimal context, because the caller's may have another rounding, range or traps."""
     return Context(
         prec=digits,
         rounding=ROUND_HALF_EVEN,

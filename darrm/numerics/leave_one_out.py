@@ -4,10 +4,11 @@ Let P be the distribution of all k labels and q_i that of all but label i, whose
 
     P(l) = (1 - p_i) q_i(l) + p_i q_i(l - 1)
 
-and q_i follows from P upwards from l = 0, or downwards from l = k. One step upwards multiplies the relative error by
-c / (1 - c), where c = p_i q_i(l - 1) / P(l) is the chance that label i is a one if l labels are; one step downwards by
-its inverse. Since q_i is log-concave, c grows with l. So the upward recurrence is used while c <= 1/2 and the downward
-one from there on: no step multiplies an error by more than 1, and every entry keeps its relative accuracy, tails too.
+and q_i follows from P upwards from l = 0, or downwards from l = k. One step upwards multiplies the relative error by c
+/ (1 - c), where c = p_i q_i(l - 1) / P(l) is the probability that label i is a one if l labels are; one step downwards
+by its inverse. Since q_i is log-concave, c grows with l. So the upward recurrence is used while c <= 1/2 and the
+downward one from there on: no step multiplies an error by more than 1, and every entry keeps its relative accuracy,
+tails too.
 
     Error.  A step adds at most 2 (3 k + 4) u to the relative error, u = 2^-53 (3 k u is the bound for P), so the bound
     is 2 k (3 k + 4) u: 2e-10 for k = 512. Against exact fractions the error found is below 3e-14.
@@ -189,7 +190,7 @@ def posterior(eta: ArrayLike, weights: ArrayLike) -> Array:
         if not np.all(total > 1e-290):
             bag = at.start + int(np.argwhere(~(total > 1e-290))[0, 0])
             raise InputError(
-                f"The output of bag {bag} has no chance under eta (below 1e-290), so nothing follows from it. "
+                f"The output of bag {bag} has probability 0 under eta (below 1e-290), so nothing follows from it. "
                 "Check that output and eta belong to one bag."
             )
         return np.asarray(one / total)

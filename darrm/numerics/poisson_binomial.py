@@ -54,7 +54,7 @@ def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
 
     Examples
     --------
-    The chances of 0 to 3 ones of three votes:
+    The probabilities of 0 to 3 ones of three votes:
 
     >>> from darrm.numerics.poisson_binomial import pmf
     >>> pmf([0.9, 0.8, 0.6]).round(3).tolist()
@@ -64,7 +64,8 @@ def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
     K, vectors = p.shape[-1], math.prod(p.shape[:-1])
     if vectors * K**2 > MAX_STEPS:
         raise InputError(
-            f"Chances of the number of ones take K^2 steps, of which at most {MAX_STEPS:.0e} are taken. Got K = {K:,} "
+            f"Probabilities of the number of ones take K^2 steps, of which at most {MAX_STEPS:.0e} are taken. Got K = "
+            f"{K:,} "
             f"votes for {vectors:,} data set{'s' * (vectors > 1)}. At most {math.isqrt(MAX_STEPS // vectors):,} votes "
             "would fit."
         )

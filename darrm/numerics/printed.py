@@ -11,7 +11,7 @@ _NOTHING = Decimal("1e-12")  # a share that is rounding
 
 
 def exactly(value: float) -> str:
-    """A number >= 0 that was given, in full, six digits if that is all of it; "infinite" if it is."""
+    """A given number >= 0 with all its digits, at least six; "infinite" if it is."""
     if math.isinf(value):
         return "infinite"
     short = f"{value:g}"
@@ -19,7 +19,7 @@ def exactly(value: float) -> str:
 
 
 def at_least(value: float, digits: int = 6) -> str:
-    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding.
+    """A certified upper bound to the given digits, rounded up where it exceeds them by more than rounding.
 
     "infinite": there is no finite one.
     """
@@ -27,7 +27,7 @@ def at_least(value: float, digits: int = 6) -> str:
 
 
 def at_most(value: float, digits: int = 6) -> str:
-    """A parameter that costs more privacy the larger it is, to so many digits, rounded down."""
+    """A parameter whose privacy loss rises with it, to the given digits, rounded down."""
     return _rounded(value, digits, ROUND_FLOOR, Decimal(0))
 
 

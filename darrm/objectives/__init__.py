@@ -1,4 +1,4 @@
-"""What a decision is good for: the truth at a cost, or a rule of the votes. Every objective is a cost to be small.
+"""Objectives of decisions: costs of errors against the truth or a rule of the votes. Each is an expected cost:
 
     minimise  sum over n, o of  C(n, o) X_o(n)
 

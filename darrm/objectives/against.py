@@ -1,4 +1,4 @@
-"""How many of the voters a label is against."""
+"""The objective `dissent`: the share of voters whose vote differs from the label."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from darrm.problem.groups import ByGroups
 
 @dataclass(frozen=True, eq=False)
 class Dissent(OfVoters):
-    """The share of voters that voted otherwise; see `dissent`.
+    """The share of voters with another vote than the label; see `dissent`.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Dissent(OfVoters):
 
     @property
     def cost_in_words(self) -> str:
-        return f"the share of voters that voted otherwise{', and the costs of none' * (self.none is not None)}"
+        return f"the share of voters with another vote{', and the costs of none' * (self.none is not None)}"
 
     def said(self) -> dict[str, list[int]]:
         return voters_said(self.confusion, self.prior)
@@ -71,21 +71,21 @@ class Dissent(OfVoters):
 
 
 def dissent(accuracy: Sequence[object], prior: ArrayLike | None = None, *, none: float | None = None) -> Objective:
-    """The share of voters that a label is against, on average: the label that most voters can live with.
+    """The expected share of voters whose vote differs from the label.
 
         C(n, o) = Pr[n] (1 - n_o / K),      C(n, none) = Pr[n] none
 
     Where voters are absent, K is the number of those present; no votes cost 0.
 
-    It is least without privacy where a class with most votes is released, as for the rule "plurality". With noise it
-    forgives a close second, which that rule counts as wrong as a class without votes.
+    Without noise it is least if a class with most votes is released, as for the rule "plurality". With noise it prefers
+    a close second to a class without votes, while that rule counts both as equally wrong.
 
     Parameters
     ----------
     accuracy, prior
-        As in `truth`: where votes come from, which must be elsewhere than these votes or records.
+        As in `truth`: the distribution of the votes, which must come from elsewhere than these votes or records.
     none : float, at least 0, optional
-        What the further answer "none" costs, at all counts; needed if the problem has it.
+        Cost of the further answer "none" at all counts; required if the problem has it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What every objective is: the cost of each answer at each vector of counts."""
+"""The base of all objectives: the cost of each answer at each vector of counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_BINARY = 20_000_000
 
 
 class Objective:
-    """What a decision should cost little of; made by `truth`, `rule` or `costs`.
+    """An expected cost that a decision minimises; made by `truth`, `rule` or `costs`.
 
     Examples
     --------
@@ -35,16 +35,16 @@ class Objective:
     """
 
     kind: ClassVar[str]
-    assumed: ClassVar[str] = "the objective"  # what an expected cost takes from the user
+    assumed: ClassVar[str] = "the objective"  # the parts of an expected cost that the user provides
 
     @property
     def held(self) -> str:
-        """What the file of a design holds of it that somebody may have measured; "" if nothing."""
+        """The parts of the objective in a design file that may have been measured, in words; "" if none."""
         return "the costs of its objective"
 
     @property
     def cost_in_words(self) -> str:
-        """What an expected cost counts, in words that follow "the expected cost is"."""
+        """The expected cost in words that follow "the expected cost is"."""
         return f"the sum over {self}, each times the probability of its answer"
 
     def costs(self, problem: ByGroups) -> Array:
@@ -59,23 +59,23 @@ class Objective:
         return self.costs_at(problem, all_votes(problem)).reshape(*problem.table_shape, problem.n_answers)
 
     def costs_at(self, problem: ByGroups, counts: ArrayLike) -> Array:
-        """The same at some counts alone, ints of shape (m, groups, n_classes); shape (m, n_answers)."""
+        """`costs` at given counts, ints of shape (m, groups, n_classes); shape (m, n_answers)."""
         raise TypeError("Objective is abstract: make one with truth, rule or costs.")
 
     def of(self, problem: ByGroups) -> Objective:
-        """The same with all spelled out that depends on how many classes and answers the problem has."""
+        """The objective with all defaults filled in that depend on the problem's classes and answers."""
         return self
 
     def symmetric(self, problem: ByGroups) -> bool:
         """Whether all classes are alike: permuting them in the counts and in the answers leaves the costs as they are.
 
-        To a relative 1e-12. Then averaging a decision over the permutations costs the same. Parts are looked at one by
-        one: a cost that makes up for an uneven prior is not seen.
+        To a relative 1e-12. Then averaging a decision over the permutations costs the same. Parts are compared one by
+        one: a cost that compensates an uneven prior is not detected.
         """
         raise TypeError("Objective is abstract: make one with truth, rule or costs.")
 
     def with_present(self, present: Sequence[int]) -> Objective:
-        """The same objective for so many voters of each group; groups without any are left out."""
+        """The objective for the given numbers of present voters of each group, without empty groups."""
         raise InputError("A table of costs is for all voters. For absent voters use truth or rule.")
 
     def costs_without_votes(self, problem: ByGroups) -> Array:

@@ -1,4 +1,4 @@
-"""Which of two answers costs less."""
+"""Preferences between two answers, by their costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from darrm.objectives.voters import SAME
 
 
 def gains(costs: Array) -> Array:
-    """What answer 1 saves at each count vector: C(n, 0) - C(n, 1), without what may be rounding alone.
+    """The gain of answer 1 at each count vector, C(n, 0) - C(n, 1), with differences by rounding set to 0.
 
     Costs that differ by less than a relative 1e-12 are a tie. If swapping the answers and all votes changes nothing but
     that, then it changes nothing at all.

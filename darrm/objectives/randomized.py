@@ -1,4 +1,4 @@
-"""How accurate an answer is that passed through randomized response."""
+"""The accuracy of an answer after randomized response."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from darrm._validation import real, whole
 
 
 def randomized_response_accuracy(base: float, epsilon: float, classes: int = 2) -> float:
-    """The accuracy of an answer that passed through randomized response of ``epsilon``.
+    """The accuracy of an answer after randomized response of ``epsilon``.
 
         (base e^epsilon + 1 - base) / (e^epsilon + classes - 1)
 
-    of an answer that was right with probability ``base`` before. No voter that randomizes its own answer so can be more
-    accurate; a model that was trained privately can, because its epsilon is about records, not about its answer.
+    for an answer that was right with probability ``base`` before. No voter that randomizes its answer in this way can
+    be more accurate; a privately trained model can, because its epsilon is about records, not about its answer.
 
     Parameters
     ----------
@@ -21,9 +21,9 @@ def randomized_response_accuracy(base: float, epsilon: float, classes: int = 2) 
         The probability that the answer is right before the noise; each wrong answer is as likely. No guarantee rests
         on it, if it comes from elsewhere than these votes or records.
     epsilon : float, at least 0, or infinity
-        Privacy of the noise, in nats; infinity for an answer without noise.
+        Epsilon of the randomized response, in nats; infinity for an answer without noise.
     classes : int, at least 2
-        How many answers there are.
+        Number of answers.
 
     Returns
     -------

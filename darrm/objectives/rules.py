@@ -34,7 +34,7 @@ _RULES = ("majority", "plurality")
 
 
 class AtLeast(NamedTuple):
-    """Answer 1 if at least so many voters say 1; see `at_least`."""
+    """Answer 1 if at least the given number of voters vote 1; see `at_least`."""
 
     k: int
 
@@ -74,8 +74,8 @@ class Rule(OfVoters):
     @property
     def cost_in_words(self) -> str:
         if self.none is None:
-            return f"how often the answer is not that of the rule ({self})"
-        return f"how often the answer is another class than that of the rule ({self}), and the costs of none"
+            return f"the probability that the answer is not that of the rule ({self})"
+        return f"the probability that the answer is another class than that of the rule ({self}), and the costs of none"
 
     def _spelled(self, classes: int) -> Rule:
         name = self.name
@@ -207,20 +207,20 @@ def rule(
     Parameters
     ----------
     which : "plurality", "majority", `at_least`, weights or a function
-        With "plurality" each class with most of all votes is right. For two classes, and for those alone, "majority" is
-        the same word. ``at_least(3)`` is for two classes. With one weight for each group the classes with the largest
-        weighted sum are right. Take whole weights: sums of .1 and .2 are rounded, so that a tie may not be seen as one.
-        A function goes from the votes to the right class, an int in [0, C). For two classes it takes the numbers of
-        ones in each group, ints of shape (groups,). For more it takes all votes, ints of shape (groups, C). Where
-        voters are absent, plurality and weights are of the voters present. ``at_least(3)`` still asks for 3, and a
-        function takes who is absent for a vote for class 0.
+        With "plurality" each class with most of all votes is right. "majority" is another name of it, for two classes
+        only. ``at_least(3)`` is for two classes. With one weight for each group the classes with the largest weighted
+        sum are right. Pass integer weights: sums of .1 and .2 are rounded, so that a tie may be missed. A function maps
+        the votes to the right class, an int in [0, C). For two classes it takes the numbers of ones in each group, ints
+        of shape (groups,). For more it takes all votes, ints of shape (groups, C). Where voters are absent, plurality
+        and weights count the present voters. ``at_least(3)`` still requires 3 votes, and a function counts an absent
+        voter as a vote for class 0.
     accuracy, prior
-        As in `truth`: where votes come from. Like the rule and its thresholds, they must come from elsewhere than these
-        votes or records.
+        As in `truth`: the distribution of the votes. Like the rule and its thresholds, they must come from elsewhere
+        than these votes or records.
     none : float, at least 0, optional
-        What the further answer "none" costs, at all counts; needed if the problem has it.
+        Cost of the further answer "none" at all counts; required if the problem has it.
     problem : DecisionProblem, optional
-        A function is asked here for every count vector of this problem, and its answers are kept.
+        Required for a function, which is called for every count vector of this problem; its answers are kept.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def rule(
 
     Examples
     --------
-    An alarm if three voters of five see something, and how often a decision of epsilon 1 differs from it:
+    An alarm if three voters of five vote 1, and the probability that a decision of epsilon 1 differs from it:
 
     >>> import darrm
     >>> alarm = darrm.objectives.rule(darrm.objectives.at_least(3), accuracy=[0.6])
@@ -263,7 +263,7 @@ def rule(
 
 
 def at_least(k: int) -> AtLeast:
-    """For `rule`: answer 1 if at least k voters say 1.
+    """The rule "answer 1 if at least k voters vote 1", for `rule`.
 
     Parameters
     ----------

@@ -52,13 +52,13 @@ class Truth(OfVoters):
 
     @property
     def plain(self) -> bool:
-        """Whether the cost is how often the answer is wrong."""
+        """Whether the cost is the label error rate."""
         cost = np.array(self.cost if self.cost is not None else [[0.0]])
         return self.none is None and bool(np.array_equal(cost, 1 - np.eye(len(cost))))
 
     @property
     def cost_in_words(self) -> str:
-        return "how often the answer is wrong" if self.plain else "what an answer costs on average, by the costs given"
+        return "the label error rate" if self.plain else "the mean cost of an answer, by the given costs"
 
     def _spelled(self, classes: int) -> Truth:
         cost = self.cost or tuple(tuple(float(r != y) for y in range(classes)) for r in range(classes))
@@ -114,32 +114,32 @@ def truth(
     cost: ArrayLike | None = None,
     none: float | None = None,
 ) -> Objective:
-    """The truth, from voters that are right with known probabilities.
+    """The expected cost of errors against the truth, for voters that are right with known probabilities.
 
         C(n, o) = sum over y of  cost[o][y] Pr[truth = y, n]
 
-    The decision weighs votes by itself, as the best rule would, but privately. No guarantee rests on accuracy, prior or
-    cost, if each comes from elsewhere than the votes or records to be protected. Measured on these votes, they turn a
-    label that was certified 1-DP around with the change of one voter. A design file holds them exactly.
+    The optimal decision weighs votes as the Bayes rule does, within the guarantee. No guarantee rests on accuracy,
+    prior or cost, if each comes from elsewhere than the votes or records to be protected. If they are measured on these
+    votes, a change of one vote can reverse a label that was certified 1-DP. A design file holds them exactly.
 
     Parameters
     ----------
     accuracy : sequence with one entry for each group
         The probability that a vote is the truth, in [0, 1], every wrong class as likely. Or a C x C table with Pr[vote
-        v | truth y] at [y][v]. Votes are independent given the truth. Of the votes as they are cast: noise in the vote
-        included, see `randomized_response_accuracy`.
+        v | truth y] at [y][v]. Votes are independent given the truth. The accuracy is that of the vote as cast, with
+        local noise included; see `randomized_response_accuracy`.
     prior : array_like, shape (C,), optional
-        Pr[truth = 0], Pr[truth = 1] and so on; even if not given.
+        Pr[truth = 0], Pr[truth = 1] and so on; uniform if not given.
     cost : array_like, shape (C, C) or (C + 1, C), optional
         cost[released][truth], finite and at least 0; 1 for a wrong answer and 0 for a right one if not given. The last
         of C + 1 rows is for the further answer "none".
     none : float, at least 0, optional
-        What the further answer "none" costs, whatever the truth; in place of that row.
+        Cost of the further answer "none" for any truth; in place of that row.
 
     Returns
     -------
     Objective
-        For as many classes as table, prior or cost say; for any number if nothing says it.
+        An objective for the number of classes of table, prior or cost; for any number if none of them sets it.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def truth(
 
     Examples
     --------
-    Two hospitals; to say 0 where 1 is true costs five times as much as the other way round:
+    Two hospitals; an answer 0 where 1 is true costs five times as much as the reverse:
 
     >>> import darrm
     >>> hospitals = darrm.objectives.truth(accuracy=[0.8, 0.7], prior=[0.9, 0.1], cost=[[0, 5], [1, 0]])
@@ -158,7 +158,7 @@ def truth(
     >>> round(design.expected_cost, 4)
     0.1205
 
-    Rather no answer than an answer that is wrong in more than three cases of ten:
+    No answer, if an answer would be wrong with probability above 0.3:
 
     >>> careful = darrm.objectives.truth(accuracy=[0.8, 0.7], none=0.3)
     """

@@ -1,4 +1,4 @@
-"""The objectives of the DaRRM paper: a prior says where votes come from, and one of two errors is minimised."""
+"""The objectives of the DaRRM paper: one of two errors under a prior of the votes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from darrm.priors.prior import OBJECTIVES, Prior, weights
 from darrm.problem.counts import Counts
 from darrm.problem.groups import ByGroups
 
-_WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are as likely, or another one."
+_WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are equally likely, or another prior."
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Paper(Objective):
 
     @property
     def cost_in_words(self) -> str:
-        what = "how often the label is not the majority of the votes cast"
+        what = "the disagreement rate, the probability that the label differs from the majority of the votes cast"
         if self.name == "tv":
-            what = "how far the chances of the label are from those of the plain majority (total variation)"
-        return f"{what}, under {self.prior}, votes and their mirror images as likely"
+            what = "the expected TV error, the total variation distance of the label from the plain majority"
+        return f"{what}, under {self.prior}, votes and their mirror images equally likely"
 
     def costs(self, problem: ByGroups) -> Array:
         if problem.n_classes > 2 or problem.none:
@@ -92,14 +92,14 @@ def _log_choices(n: int, k: Counts) -> Array:
 
 
 def paper(prior: Prior, name: str = "tv") -> Paper:
-    """The objective of the paper under a prior: gamma_opt is the noise function that has least of it.
+    """The objective of the paper under a prior, which gamma_opt minimises among noise functions.
 
-        "tv"            1/2 abs(E[Pr[release 1] - Pr[majority is 1]]), each side of a tie by itself: Definition 2.4
-        "disagreement"  the probability that the label is not the majority of the votes cast
+        "tv"            1/2 abs(E[Pr[release 1] - Pr[majority is 1]]), each side of a tie separately: Definition 2.4
+        "disagreement"  the disagreement rate, the probability that the label differs from the majority of votes
 
-    A decision has it with votes and their mirror images as likely, for under a prior on p >= 1/2 as it stands the
-    answer 1 alone costs least. So a noise function and its table of one group cost
-    the same. Of several groups every voter is as likely to be among the ones.
+    For a decision, votes and their mirror images are equally likely, because under a prior on p >= 1/2 alone the
+    constant answer 1 has the least cost. So a noise function and its table for one group have the same cost. With
+    several groups every voter is equally likely to be among the ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Voters that are right with known probabilities: how likely truth and counts are together."""
+"""The joint distribution of truth and counts, for voters of known accuracy."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _SUMS_TO_1 = 1e-9
 
 
 class OfVoters(Objective):
-    """An objective of voters that are right with known probabilities.
+    """The base of objectives for voters of known accuracy.
 
-    Accuracies alone, without a prior, a cost or a table, leave open how many classes there are; `of` says it. Two such
+    Accuracies alone, without a prior, a cost or a table, leave the number of classes open; `of` sets it. Two such
     objectives are equal if they are for two classes, or for as many as they name.
 
     Examples
     --------
-    Both classes are as likely, and the one voter is right in three cases of four: the chances of truth and vote.
+    One voter that is right with probability 0.75, with a uniform prior: the probabilities of truth and vote.
 
     >>> import darrm
     >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0)], epsilon=1.0)

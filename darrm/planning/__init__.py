@@ -1,4 +1,4 @@
-"""From a question to a design: one total budget, many labels, these voters. What do I get, and what else is there?"""
+"""Planning: the design for many labels of given voters within one privacy budget, and its comparison with baselines."""
 
 from darrm._lazy import face
 

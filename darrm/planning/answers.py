@@ -1,4 +1,4 @@
-"""What a plan answers: the design, what all labels guarantee, how often one is wrong, how private all votes are."""
+"""The result of a plan: the design, the guarantees of all labels and of all votes, and the label error rate."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from darrm.planning.dependence import Dependence
 
 @dataclass(frozen=True)
 class Step:
-    """A point of the curve over the epsilon of the votes: both budgets, and what they buy.
+    """A point of the curve over the epsilon of the votes: the label error rate and both guarantees.
 
     Attributes
     ----------
     epsilon : float
-        Of one vote in the groups whose epsilon was "auto".
+        Epsilon of one vote in the groups whose epsilon was "auto".
     wrong : float
-        The probability that a label is not the truth.
+        Label error rate: the probability that a label is not the truth.
     public : float
-        What all labels cost together: they are (public, total_delta)-DP, proved.
+        Cumulative privacy loss of all labels: together they are certified to be (public, total_delta)-DP.
     aggregator : float
-        Epsilon of all votes together, for whoever sees them, at ``total_delta``.
+        The votes of all queries together, which the aggregator receives, are (aggregator, total_delta)-DP.
     """
 
     epsilon: float
@@ -36,42 +36,46 @@ class Step:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """What one budget buys; made by `darrm.plan`.
+    """A design for many labels within one privacy budget, with its error rates; made by `darrm.plan`.
 
     Attributes
     ----------
     design : Design
-        To be saved, released from and charged to a ledger.
+        The design to save, to release labels by, and to charge to a ledger.
     queries : int
+        Number of labels.
     total_epsilon, total_delta : float
-        The budget.
+        The privacy budget.
     voters : {"fresh", "fixed"}
     spent : float
-        All labels together are (spent, total_delta)-DP: proved, at most ``total_epsilon``.
+        Cumulative privacy loss: all labels together are certified to be (spent, total_delta)-DP; at most
+        ``total_epsilon``.
     wrong : float
-        The probability that a label is not the truth. NaN if it is not known how often voters are right.
+        Label error rate: the probability that a label is not the truth. NaN if the accuracy of the voters is not known.
     disagreement : float
-        The probability that a label is not the majority of the votes it was made of; a tie agrees with both.
+        Disagreement rate: the probability that a label differs from the majority of its votes; a tie agrees with both.
     wrong_without_noise : float
-        The same as ``wrong`` for the plain majority of the same votes.
+        Label error rate of the plain majority of the same votes, without output noise.
     wrong_without_privacy : float
-        And for the majority of the answers before they were randomized; NaN if they are not known.
+        Label error rate of the majority of the answers before they are randomized; NaN if their accuracy is not known.
     aggregator : float
-        Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if votes are not private.
+        The votes of all queries together, which the aggregator receives, are (aggregator, total_delta)-DP; infinite for
+        non-private votes.
     vote_epsilon : float
         The largest epsilon of a vote; the last step of the curve has the epsilon that was found for "auto".
     curve : tuple of Step
-        For epsilon "auto": wrong labels and both totals, by the epsilon of the votes. The last one is the plan's.
+        For epsilon "auto": the label error rate and both guarantees for several epsilons of the votes. The last step is
+        that of the plan.
     comparison : Comparison or None
-        What else the same budget buys.
+        Other mechanisms within the same budget.
     assumptions : tuple of str
-        What the figures rest on, in words.
+        The assumptions behind the guarantees and error rates, in words.
     complete : bool
-        False if it was stopped, by time or by the user: then another design may be better, or parts of comparison and
-        curve are missing. The guarantee is proved all the same.
+        False if the search was stopped, by the time limit or by the user. Another design may then be better, or parts
+        of comparison and curve are missing. The guarantee is certified in either case.
     on_votes : Dependence or None
-        How much labels depend on the votes, and how often one answer to everything is wrong. None if it is not known
-        how votes fall.
+        How much labels depend on the votes, and the error rate of a constant answer. None if the distribution of the
+        votes is not known.
     """
 
     design: Design
@@ -94,11 +98,11 @@ class Plan:
 
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
-        wrong = "" if math.isnan(self.wrong) else f"{self.wrong:.4f} wrong, "
+        wrong = "" if math.isnan(self.wrong) else f"label error rate {self.wrong:.4f}, "
         hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
         return (
             f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.voters} voters: {hardly}{wrong}"
-            f"{self.disagreement:.4f} not the majority of the votes, {self.design!r}>"
+            f"disagreement rate {self.disagreement:.4f}, {self.design!r}>"
         )
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What is asked of a plan, checked: who votes, how often they are right, and which epsilon of a vote is allowed."""
+"""Checks of the arguments of a plan: the voters, their accuracy, and the allowed epsilon of a vote."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from darrm.problem.limits import adjacency_text
 
 AUTO = "auto"
 _MANTISSAS = (1.0, 2.0, 5.0)
-_MOST_STEPS = 6  # of the curve, the plan itself not counted
-_NOTHING = 1e-9  # of the upper end: an epsilon so small tells nothing
-_SURE = 40.0  # nats: beyond, randomized response changes no answer that matters
+_MOST_STEPS = 6  # points of the curve, the plan itself not counted
+_NOTHING = 1e-9  # share of the upper end; votes of a smaller epsilon are almost pure noise
+_SURE = 40.0  # nats; above it randomized response changes practically no answer
 
 
 def reached_of(max_affected: object, most: int) -> int:
-    """How many voters one change of the data reaches, which nobody may guess."""
+    """The largest number of affected voters, which must be given: a default could be wrong."""
     if max_affected is None:
         raise InputError(
-            "max_affected must be given to plan: how many voters can one change of the data reach? Got none. "
-            f"Pass 1 (--max-affected 1) if it is one at most, {most} if it can be all."
+            "max_affected must be given to plan: how many voters can one record affect? Got none. Pass 1 "
+            f"(--max-affected 1) if at most one, {most} if all."
         )
-    return whole("max_affected", max_affected, 1, most, allowed=f"in [1, {most}], what the groups allow together")
+    return whole(
+        "max_affected", max_affected, 1, most, allowed=f"in [1, {most}], the number that the groups allow together"
+    )
 
 
 def setting_of(
@@ -53,9 +55,8 @@ def setting_of(
     """The checked setting of a plan."""
     if base_accuracy is not None and voters == "fixed":
         raise InputError(
-            "base_accuracy is for answers that are randomized anew, by fresh voters. Fixed voters were made private "
-            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=0.8 "
-            "(--accuracy 0.8)."
+            "base_accuracy is for fresh voters, who randomize every answer. Got fixed voters, which were trained with "
+            "DP once: pass accuracy, the probability that a vote is right, e.g. accuracy=0.8 (--accuracy 0.8)."
         )
     truth("ordered", ordered)
     groups = tuple(groups)
@@ -63,7 +64,7 @@ def setting_of(
     named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
     if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
         raise InputError(
-            "Say how often voters are right by one of base_accuracy, accuracy and objective. Pass e.g. "
+            "Pass the accuracy of the voters as one of base_accuracy, accuracy and objective. Pass e.g. "
             "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response. For votes as "
             "they are cast, such as those of fixed voters, pass accuracy=0.85 (--accuracy 0.85). If nothing is known "
             'of the truth, pass prior="uniform" alone (--prior uniform).'
@@ -78,12 +79,12 @@ def setting_of(
         raise InputError("prior and cost are part of the objective. Leave them out.")
     elif not isinstance(objective, Objective):
         raise refusal("objective", "an object of darrm.objectives", objective)
-    objective.of(named).symmetric(named)  # refuses what does not fit
+    objective.of(named).symmetric(named)  # raises if the objective does not fit
     return Setting(groups, reached, adjacency, named.classes, objective, base, "ordered" if ordered else "free")
 
 
 def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list[Any]:
-    """A number for each group; one by itself is for all."""
+    """One number for each group; a single number counts for all groups."""
     several = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
     each = list(given) if several else [given] * count  # type: ignore[call-overload]
     if len(each) != count:
@@ -98,10 +99,10 @@ def groups_of(
     epsilon: float | str | None,
     Delta: float,
 ) -> tuple[list[VoterGroup], tuple[int, ...]]:
-    """The voters, and which groups have an epsilon that is to be found."""
+    """The voters, and the groups whose epsilon is "auto"."""
     hint = 'Pass e.g. [darrm.VoterGroup(25, epsilon=0.5)], [(25, "auto")], or K=25, epsilon=0.5.'
     if (groups is None) == (K is None):
-        raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
+        raise InputError(f"Describe the voters either by groups or by K and epsilon. {hint}")
     if groups is None:
         groups = [(check_count("K", K), epsilon, Delta)]
     elif epsilon is not None or Delta != 0:
@@ -116,7 +117,7 @@ def groups_of(
             made.append(group)
             continue
         if not isinstance(group, tuple | list) or not 2 <= len(group) <= 5:
-            raise refusal("A group", "a darrm.VoterGroup, or what it takes: (count, epsilon, ...)", group, hint)
+            raise refusal("A group", "a darrm.VoterGroup, or its arguments: (count, epsilon, ...)", group, hint)
         count, each, *others = group
         if isinstance(each, str) and each == AUTO:
             free.append(g)
@@ -130,16 +131,17 @@ def groups_of(
 def end_of(
     setting: Setting, free: tuple[int, ...], budget: Budget, at_most: float | None, aggregator: float | None
 ) -> float:
-    """The largest epsilon of a vote that is allowed."""
+    """The largest allowed epsilon of a vote."""
     if setting.base is None:
         raise InputError(
-            'epsilon "auto" needs base_accuracy: how often answers are right before they are randomized, from which '
-            "follows how often votes of each epsilon are."
+            'epsilon "auto" needs base_accuracy, the accuracy of answers before they are randomized. Got none. Pass '
+            "base_accuracy=0.85 (--base-accuracy 0.85): it gives the accuracy of votes at each epsilon."
         )
     if at_most is None and aggregator is None:
         raise InputError(
-            'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (--at-most 2, '
-            "nats of a vote), or aggregator_epsilon=50 (--aggregator-epsilon 50, nats of all votes together)."
+            'epsilon "auto" needs an upper end, because a larger epsilon always gives better labels. Pass at_most=2.0 '
+            "(--at-most 2, nats of a vote), or aggregator_epsilon=50 (--aggregator-epsilon 50, nats of all votes "
+            "together)."
         )
     end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
     if aggregator is None:
@@ -165,7 +167,7 @@ def end_of(
 
 
 def series(end: float) -> list[float]:
-    """1, 2 and 5 times powers of ten below the end, the largest ones, rising."""
+    """The largest values of 1, 2 and 5 times powers of ten below the end, in rising order."""
     top = math.floor(math.log10(end))
     values = [m * 10.0**power for power in range(top - 3, top + 1) for m in _MANTISSAS]
     return [float(f"{value:.6g}") for value in values if value < end * 0.99][-_MOST_STEPS:]

@@ -1,4 +1,4 @@
-"""What a plan rests on, in words."""
+"""The assumptions of a plan, in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 
 
 def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
-    """What must be true of the voters, their votes and their accuracy, where the labels cost ``spent`` in all."""
+    """The assumptions on the voters, their votes and their accuracy, for labels of the cumulative loss ``spent``."""
     t, K = setting.max_affected, sum(group.count for group in setting.groups)
     reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
     caps = [
@@ -21,26 +21,26 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
         if group.max_affected < min(group.count, t)
     ]
     if all(math.isinf(group.epsilon) for group in setting.groups):
-        kind = "Voters are not private, fresh or fixed: only the noise of the labels is, which is new for every label."
+        kind = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
     elif budget.voters == "fresh":
-        kind = f"Voters are fresh: the new coins of every answer make it {_private(setting)} by themselves."
+        kind = f"Voters are fresh: every answer is {_private(setting)} by its own randomness."
     else:
         kind = (
-            "Voters are fixed: their privacy was given to them once. With all its answers together a voter is "
-            f"{_private(setting)}."
+            f"Voters are fixed: each is trained with DP once. All answers of a voter together are {_private(setting)}."
         )
         hint = of_neighbours(setting.adjacency, [g.delta for g in setting.groups if not math.isinf(g.epsilon)])
         kind += f" {hint}" if hint else ""
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
-        kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."
+        kind += f" No privacy is assumed of the voters in group {' and '.join(open_to_all)}."
     goal, beside = "prior" if setting.of_gamma else "objective given", ""
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy"
         beside = "" if setting.base is None else ", on votes by randomized response"
-    reaches = f"One change of the data ({adjacency_in_print(setting.adjacency)}) reaches {reach}{''.join(caps)}."
+    neighbours = adjacency_in_print(setting.adjacency)
+    reaches = f"A change between neighbouring data sets ({neighbours}) affects {reach}{''.join(caps)}."
     if setting.adjacency == "replace-one" and t < K:
-        reaches += " If a record may be replaced by a record of another voter, count that voter too."
+        reaches += " If a record may be replaced by a record of another voter, count both voters."
     return (
         reaches,
         kind,
@@ -54,22 +54,21 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
 
 def _figures_rest(setting: Setting, goal: str) -> list[str]:
     if isinstance(setting.objective, objectives.Paper):
-        return [f"Figures rest on the prior {setting.objective.prior}."]
-    return [f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other."]
+        return [f"The error rates rest on the prior {setting.objective.prior}."]
+    return [f"The label error rate rests on the {goal}, and on voters that err independently of each other."]
 
 
 def _all_vote(setting: Setting) -> str:
-    """For which votes the coins of the labels pay, of voters that are not private."""
+    """The condition of attendance for non-private voters, on which the output noise of the labels relies."""
     problem = setting.problem(1.0, 0.5)
     return (
-        f"All {problem.K} vote on every query: the total is for {problem.K} votes for {problem.n_classes} classes. A "
-        "voter that falls silent because of its data is another kind of change than a changed vote, and the total does "
-        "not count it."
+        f"All {problem.K} vote on every query: the total is for {problem.K} votes for {problem.n_classes} classes. The "
+        "total covers changed votes. It does not cover a voter that abstains because of its data."
     )
 
 
 def _private(setting: Setting) -> str:
-    """How private voters are, in the groups where they are."""
+    """The privacy parameters of the voters in private groups, in words."""
     private = {
         g: f"({exactly(group.epsilon)}, {exactly(group.delta)})-DP"
         for g, group in enumerate(setting.groups, 1)
@@ -87,16 +86,16 @@ def _again(setting: Setting, budget: Budget, spent: float) -> str:
     price = setting.votes_total(budget.queries, budget.delta, budget.voters)
     if spent >= price:
         return (
-            "The total pays for the voters themselves: it covers any number of labels of their answers, these votes "
-            "released again included."
+            "The total covers the voters' own cost: it holds for any number of labels of their answers, repeated "
+            "releases of these votes included."
             if fixed
-            else "The total pays for the votes themselves: it covers a second release of them."
+            else "The total covers the cost of the votes themselves: it holds for a second release of them."
         )
     if fixed and not all(math.isinf(group.epsilon) for group in setting.groups):
         once += (
-            " Nor may it be added to what other labels of these voters cost, by another plan or another ledger: plan "
-            "all of them together, or keep one ledger."
+            " It must not be added to the cost of other labels of these voters, from another plan or another ledger: "
+            "plan all of them together, or keep one ledger."
         )
     if price <= budget.epsilon:
-        once += f" The budget covers that, for it pays for the {'voters' if fixed else 'votes'} themselves."
+        once += f" The budget covers that, because it covers the {'voters' if fixed else 'votes'} themselves."
     return once

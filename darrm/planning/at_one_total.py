@@ -1,4 +1,4 @@
-"""Every mechanism calibrated to one total budget: how often each is wrong when all its labels cost the same."""
+"""Mechanisms calibrated to one privacy budget: the error rate of each when all its labels have the same total cost."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from darrm.numerics.printed import at_most
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
 
-_LEAST = 1e-9  # of a parameter: below, a label is a coin
+_LEAST = 1e-9  # of a parameter; below it a label is a coin flip
 
 
 class Tries(TypedDict):
-    """How closely `spend` looks."""
+    """Numbers of attempts that `spend` makes."""
 
     tries: int
     close: float
 
 
-_CLOSELY: Tries = {"tries": 40, "close": 1e-9}  # nothing is solved, so that each mechanism gets all it can have
+_CLOSELY: Tries = {"tries": 40, "close": 1e-9}  # no program is solved, so many tries are cheap
 
 
 def at_one_total(setting: Setting, budget: Budget, planned: Design | None = None) -> Comparison:
-    """What each mechanism makes of the budget; ``planned`` is computed if it is not given.
+    """Each mechanism calibrated to the budget; ``planned`` is computed if it is not given.
 
-    Each has one parameter, which is raised until the exact total of all labels is spent: the same search for all
-    (`darrm.accounting.search.spend`). Where the budget pays for the votes themselves no mechanism needs noise, and none
-    but the plain majority is listed.
+    Each has one parameter, which is raised until the exact total of all labels reaches the budget;
+    `darrm.accounting.search.spend` is the search for all. Where the budget covers the cost of the votes themselves, no
+    mechanism needs noise, and only the plain majority is listed.
     """
     if planned is None:
         planned = design_within(setting, budget)
@@ -63,11 +63,11 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
             rows += compared.raised(baseline)
         rows += compared.noise_in_votes()
     plain = "plain majority" if setting.model.binary else "plain plurality"
-    rows.append(compared.row(plain, "no noise at the labels", setting.majority()))
+    rows.append(compared.row(plain, "no output noise", setting.majority()))
     if budget.voters == "fresh" and setting.base is None:
         total = setting.votes_total(budget.queries, budget.delta, "fixed")
         if math.isfinite(total):
-            said = "not of these: each private once, for all its answers"
+            said = "not for fixed voters: each is private once, for all its answers"
             rows.append(
                 replace(compared.row(f"{plain} of fixed voters", said, setting.majority(), total), aggregator=total)
             )
@@ -98,7 +98,7 @@ class _Compared:
         )
 
     def _label(self, setting: Setting, table: Array) -> OneLabel:
-        """A table for the accountant; certified where no delta is left for what rounding does to its region."""
+        """A label for the accountant; certified where no delta is left to cover rounding of its region."""
         if self.budget.delta == 0:
             with suppress(CertificateError, InputError):
                 epsilon = verify(table, setting.problem(1.0, 0.0)).tight_epsilon * (1 + 1e-12)
@@ -123,7 +123,7 @@ class _Compared:
         return [self.row(baseline.name, said, spent.release.table, spent.epsilon)]
 
     def noise_in_votes(self) -> list[Entry]:
-        """Votes that are more private instead of noise at the labels; only where votes are randomized answers."""
+        """More private votes in place of output noise; only where votes are randomized answers."""
         setting, budget = self.setting, self.budget
         if setting.base is None:
             return []
@@ -144,7 +144,7 @@ class _Compared:
             more = votes(low)
             total = more.votes_total(budget.queries, budget.delta, budget.voters)
             said = f"epsilon {at_most(low, 4)} a vote"
-            rows.append(self.row("all the noise in the votes", said, more.majority(), total, more))
+            rows.append(self.row("local noise only", said, more.majority(), total, more))
         found: dict[int, Setting] = {}
         kept: list[OneLabel] = []
 

@@ -1,4 +1,4 @@
-"""`darrm.compare`: the optimum beside all baselines, each by what `darrm.verify` says of it, or at one total budget."""
+"""`darrm.compare`: the optimum and all baselines, each verified for one release or calibrated to one privacy budget."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from darrm.priors.prior import errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 
-_SAME = 1e-9  # expected costs this close are those of one optimum
+_SAME = 1e-9  # expected costs this close count as equal
 
 
 @usual_arithmetic
@@ -54,23 +54,24 @@ def compare(
     extra: Mapping[str, ArrayLike] | None = None,
     time_limit: float = math.inf,
 ) -> Comparison:
-    """The optimum beside other mechanisms: for one release, or for many labels at one total budget.
+    """Compare the optimum with other mechanisms, for one release or for many labels at one total budget.
 
     For one release the optimum comes first, under a prior gamma_opt and its monotone form. Then every baseline of
     `darrm.baselines.registry` that serves the problem:
 
-    * under a prior double subsampling of (2 floor(m) - 1) votes, and subsampling of (floor(m)) votes;
+    * under a prior double subsampling of (``2 floor(m) - 1``) votes, and subsampling of (``floor(m)``) votes;
     * under a prior constant randomized response: the largest constant that verifies, and that of Lemma A.1;
-    * of several groups the best table of all votes together, as if all had the largest epsilon, and of one group alone;
+    * for several groups the best table for all votes together, as if all had the largest epsilon, and for one group
+      alone;
     * the optimum for the majority, or plurality, of all votes;
-    * as little noise as the guarantee allows of each of these: the best rule mixed with an answer at random,
+    * with as little noise as the guarantee allows, each of these: the Bayes rule mixed with a random answer,
       subsampling, Gaussian and Laplace noisy max, permute-and-flip, the exponential mechanism;
-    * of several classes decisions for each class against the rest;
-    * the answer that costs least without any votes, if one does;
-    * without any noise the majority and the best rule, which are as private as votes and rule make them.
+    * for several classes decisions for each class against the rest;
+    * the constant answer of least expected cost, if one answer has it alone;
+    * without any noise the majority and the Bayes rule, which are only as private as the votes.
 
-    With ``total_epsilon``: every mechanism of one parameter calibrated to the same proved total of ``queries`` labels,
-    as `darrm.plan` does it. Of the problem the voters count, its own epsilon and delta do not.
+    With ``total_epsilon``: every mechanism with one parameter is calibrated to the same certified total of ``queries``
+    labels, as by `darrm.plan`. Only the voters of the problem matter then; its own epsilon and delta are ignored.
 
     Parameters
     ----------
@@ -79,24 +80,25 @@ def compare(
         As in `darrm.solve`. To choose a mechanism by this comparison, they must come from elsewhere than the votes or
         records to be protected.
     queries, total_delta : int, float, optional
-        Under a prior: say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed
-        voters cost at most the same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
+        Under a prior: also give the cumulative privacy loss of that many labels of FRESH voters, by exact adaptive
+        composition. For fixed voters the loss is bounded by that of the voters, the same for every mechanism and any
+        number of labels: see `darrm.accounting.compose`.
     base_accuracy, total_epsilon, voters : optional
         For one total budget; see `darrm.plan`. The guarantee does not rest on the accuracy, if it comes from elsewhere
-        than these votes or records. Say either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
+        than these votes or records. Pass either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
     draws, rng
-        Under a prior: give each entry an ``interval`` too, from so many draws of the vote probabilities
+        Under a prior: also give each entry an ``interval``, from that many draws of the vote probabilities
         (`measures.sampled_error`).
     extra : mapping of str to array_like, optional
-        For one release: tables of your own by name, such as a gamma, each as it is: it may miss the guarantee.
+        For one release: your own tables by name, such as a gamma. Each is taken unchanged and may miss the guarantee.
     time_limit : float, seconds
-        Of each solve, as in `darrm.solve`: two, and of decisions one more for each group.
+        Limit of each solve, as in `darrm.solve`. There are two solves, and for decisions one more for each group.
 
     Returns
     -------
     Comparison
-        ``within`` says of each entry whether it keeps the guarantee, or the total. A baseline that misses the guarantee
-        by rounding alone is scaled down, by a relative 1e-9 at most.
+        ``within`` of each entry is whether it keeps the guarantee, or the total. A baseline that misses the guarantee
+        only by rounding is scaled down, by a relative 1e-9 at most.
 
     Raises
     ------
@@ -148,7 +150,7 @@ def compare(
 def _with(
     extra: Mapping[str, ArrayLike] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
 ) -> tuple[Entry, ...]:
-    """The optima, the tables of the user's own, and the baselines."""
+    """The optima, the user's own tables, and the baselines."""
     if extra is not None and not isinstance(extra, Mapping):
         raise refusal("extra", 'tables by name, such as {"mine": gamma}', extra)
     own: dict[str, Array] = {}
@@ -165,7 +167,7 @@ def _with(
 
 
 def beside(design: Design, *, time_limit: float = math.inf) -> Comparison:
-    """A design, called "this design", beside all that `compare` has; not twice if it is the optimum itself."""
+    """A comparison of a design, called "this design", with all entries of `compare`; once if it is the optimum."""
     problem, objective = design.problem, design.objective
     best = design if _is_plain_optimum(design) else solve(problem, objective=objective, time_limit=time_limit)
     entries = [entry_of("optimum", best), *_baselines(best, time_limit)]
@@ -176,17 +178,17 @@ def beside(design: Design, *, time_limit: float = math.inf) -> Comparison:
 
 
 def _is_plain_optimum(design: Design) -> bool:
-    """Whether nothing but the guarantee binds a design that was solved to the end."""
+    """Whether a design was solved to the optimum, and under no constraint but the guarantee."""
     return not (design.shape != "free" or design.profile or design.absent) and design.gap <= _SAME
 
 
 def entry_of(name: str, design: Design) -> Entry:
-    """A design in a comparison under its own objective."""
+    """The entry of a design in a comparison, under its own objective."""
     return replace(_row(name, "", design.table, design.certificate, design), design=design)
 
 
 def _baselines(best: Design, time_limit: float) -> list[Entry]:
-    """All that serve, for the problem and objective of the optimum."""
+    """All baselines that serve the problem and objective of the optimum."""
     problem, objective = best.problem, best.objective.of(best.problem)
     found = []
     for baseline in BASELINES:
@@ -197,7 +199,7 @@ def _baselines(best: Design, time_limit: float) -> list[Entry]:
 
 
 def _row(name: str, setting: str, table: Array, certificate: Certificate, best: Design) -> Entry:
-    """A mechanism by the objective of the optimum."""
+    """The entry of a mechanism, under the objective of the optimum."""
     problem, objective = best.problem, best.objective
     error = wrong = disagreement = math.nan
     if best.encoding is encodings.GAMMA:
@@ -213,11 +215,11 @@ def _row(name: str, setting: str, table: Array, certificate: Certificate, best: 
 
 
 def _total(entry: Entry, problem: AnyProblem, queries: int, total_delta: float) -> float:
-    """What labels of fresh voters cost together."""
+    """The cumulative privacy loss of labels of fresh voters."""
     kept = exact_guarantee(problem) if entry.within else None
     try:
         return of_region(region(entry.table, problem), problem.affected, queries, total_delta, guaranteed=kept).upper
-    except InputError:  # less than is unavoidable
+    except InputError:  # delta is below the unavoidable one
         return math.inf
 
 

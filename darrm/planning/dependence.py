@@ -1,4 +1,4 @@
-"""How much labels depend on the votes, and how often one answer to everything is wrong."""
+"""How much labels depend on the votes, and the error rate of a constant answer."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from darrm.planning.setting import Setting
 from darrm.problem.class_tables import is_symmetric
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names, ways
 
-_HARDLY = 0.1  # of what the plain majority of the same votes depends on them
+_HARDLY = 0.1  # share of the dependence of the plain majority of the same votes
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """What the votes do to a label.
+    """The dependence of a label on the votes, beside the best constant answer.
 
     Attributes
     ----------
     share : float
-        E[TV(label given the votes, label)], TV the total variation, in units of that of the plain majority of the same
-        votes: 1 for it, 0 for labels that never look at the votes.
+        E[TV(label given the votes, label)], TV the total variation distance, divided by its value for the plain
+        majority of the same votes: 1 for the plain majority, 0 for labels that are independent of the votes.
     likeliest : str
-        The answer that labels have most often, and
+        The most frequent answer of the labels.
     often : float
-        how often.
+        The probability of that answer.
     constant : str
-        The class that is the truth most often, and
+        The most frequent class of the truth.
     wrong : float
-        how often a label is wrong that is always this one. NaN if nothing is known of the truth.
+        The error rate of a label that is always this class. NaN if
+    nothing is known of the truth.
     """
 
     share: float
@@ -43,14 +44,14 @@ class Dependence:
 
     @property
     def hardly(self) -> bool:
-        """Whether labels hardly depend on the votes."""
+        """Whether labels are almost independent of the votes."""
         return self.share <= _HARDLY
 
 
 def dependence(setting: Setting, table: Array) -> Dependence | None:
-    """That of labels by this table; None if it is not known how votes fall."""
+    """The dependence of labels drawn by this table; None if the distribution of the votes is not known."""
     problem = setting.problem(1.0, 0.5)
-    if setting.of_gamma:  # a label is the majority of its votes by so much more than a coin
+    if setting.of_gamma:  # the probability above 1/2 that a label is the majority of its votes
         return Dependence(max(0.0, 1 - 2 * setting.disagreement(table)), "", 0.5, "", math.nan)
     if not isinstance(setting.objective, OfVoters):
         return None
@@ -63,7 +64,7 @@ def dependence(setting: Setting, table: Array) -> Dependence | None:
 
 
 def _law(setting: Setting, objective: OfVoters, table: Array) -> tuple[Array, float]:
-    """How often a label is each answer, and the mean total variation of its law, given the votes, from that."""
+    """The probability of each answer, and the mean total variation between it and the probabilities given the votes."""
     problem = setting.problem(1.0, 0.5)
     if problem.binary:
         chance = objective.chances(problem).sum(axis=0).ravel()
@@ -73,7 +74,7 @@ def _law(setting: Setting, objective: OfVoters, table: Array) -> tuple[Array, fl
         votes, rows = votes_up_to_names(problem), table
         chance = objective.chances_at(problem, votes).sum(axis=0) * ways(votes)
         mean = chance @ rows
-        mean[: problem.n_classes] = mean[: problem.n_classes].mean()  # each name is as likely
+        mean[: problem.n_classes] = mean[: problem.n_classes].mean()  # all names are equally likely
     else:
         votes = all_votes(problem)
         chance = objective.chances_at(problem, votes).sum(axis=0)

@@ -1,4 +1,4 @@
-"""The decision that is right most often when all labels together must stay within a budget."""
+"""The search for the most accurate design whose labels all stay within one privacy budget."""
 
 from __future__ import annotations
 
@@ -30,44 +30,46 @@ from darrm.problem.counts import more_sorted_counts
 from darrm.problem.decision import DecisionProblem
 
 _MOST_MU, _LEAST_MU = 12.0, 1e-4
-_BINARY = math.sqrt(math.pi / 2)  # by how much more mu two answers allow than Gaussian noise that is seen itself
-# Capped curves are between the other two families: where those differ by more than this, they do not win.
+_BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
+# Capped curves lie between the other two families: they do not win where those differ by more than this.
 _NEAR = 1.25
 _CAPS = (1.0, 1.5)
-_ORDER = 1.1  # times the order at which Renyi DP is least: of a few that were tried
+_ORDER = 1.1  # times the order at which Renyi DP is least; the best of a few tried
 _MOST_DIVERGENCE = 10.0  # nats
-_MOST_VOTES = 400  # up to names of classes, beyond which an optimum for many labels takes tens of minutes
-_ROUNDING = 1e-12  # of costs, relatively: more than there is
-_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # of the total epsilon, where one grid pays for less than another
+_MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
+_ROUNDING = 1e-12  # relative, of costs; larger than any real difference
+_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
 
 
 def design_within(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
-    """The design of least expected cost that was found, of which all labels are within the budget: proved.
+    """The design of least expected cost found by the search, with all labels certified within the budget.
 
-    One label: the optimum of the budget itself, one solve. Several: first the optimum without noise, if the budget pays
-    for it. Otherwise each family below has one parameter, raised until the exact total of all labels is spent:
+    For one label: the optimum at the budget itself, by one solve. For several: the optimum without noise, if the budget
+    covers it. Otherwise each family below has one parameter, which is raised until the exact total of all labels
+    reaches the budget:
 
     * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP, best where labels are many;
     * pure: the optimum under (epsilon, 0), best where they are few;
     * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
-    * Renyi, for more answers: the optimum under a Renyi divergence of the order that counts most at the total, better
-      than the last two where labels are many;
-    * the baselines of `darrm.baselines.registry.PLANNED`, no optima, where they are better than all of these: noise at
-      the counts, constant noise and, for two answers, the majority of flipped votes. Only these where the votes of one
-      group for several classes are more than 400, up to names: 25 voters and ten classes have 1455.
+    * Renyi, for more answers: the optimum under a Renyi divergence, of the order that gives the least total. It is
+      better than the last two where labels are many;
+    * the baselines of `darrm.baselines.registry.PLANNED`, which are not optima, where they are better than all of
+      these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes. Only these are
+      tried where one group has more than 400 vectors of counts for several classes, up to a renaming of the classes: 25
+      voters and ten classes have 1455.
 
-    Where voters fail with a delta of their own, each label is given an equal share of half the total delta. The
-    Gaussian family is tried without such a share too. For fixed voters the labels are also designed as if the voters
-    were not private, whose coins then hide the rest (Theorem 1 of docs/theory.md).
+    Where voters have a delta of their own, each label is given an equal share of half the total delta. The Gaussian
+    family is tried without such a share too. For fixed voters the labels are also designed as if the voters were
+    non-private: the output noise then protects the records by itself (Theorem 1 of docs/theory.md).
 
     Raises
     ------
     InputError
-        If the problem is too large for any design, which is told before anything is listed.
+        If the problem is too large for any design; raised before anything is listed.
     BudgetError
-        If no noise was found that is within the budget.
+        If no noise within the budget was found.
     OutOfTime
-        If the budget's time is over; whatever ``found`` was told is within the budget.
+        If the time limit of the budget ends; every design passed to ``found`` is within the budget.
 
     Examples
     --------
@@ -91,19 +93,19 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
 
 
 def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -> Design:
-    """`design_within`, with the time looked at in all loops."""
+    """`design_within`, with the time limit checked in all loops."""
     if setting.private and (setting.problem().release_epsilon <= budget.epsilon or budget.queries > 1):
         plain = without_noise(setting)
         if budget.cost(plain) <= budget.epsilon:
             return tight(setting, plain)
     if budget.queries == 1:
         if budget.until < math.inf:
-            _Search(setting, budget, found).noisy_counts()  # told to ``found``, if the time ends before the optimum
+            _Search(setting, budget, found).noisy_counts()  # passed to ``found``, should the time end
         problem = setting.problem(budget.epsilon, budget.delta)
         return tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
     for reserve in _RESERVES:
         search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
-        search.noisy_counts()  # so that there is a design if the time ends: optima can take hours
+        search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours
         for votes, total in _sides(setting, search.budget) if _small(setting) else []:
             search.optima(votes, total)
         if search.best is not None:
@@ -117,7 +119,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
 
 
 def without_noise(setting: Setting) -> Design:
-    """The best rule, for what the votes cost: they pay for any rule, so no table is better but for rounding."""
+    """The Bayes rule at the cost of the votes, which covers any rule; no table is better, except by rounding."""
     problem = setting.problem(delta=None)
     rule = setting.best_rule()
     table = repair(rule, problem)
@@ -134,7 +136,7 @@ class _Search:
         self._failing = budget.delta / (2 * budget.queries) if setting.failing else 0.0
 
     def optima(self, votes: Setting, total: tuple[float, float]) -> None:
-        """The optima for ``votes``, whose labels may cost ``total`` by themselves."""
+        """The optima for ``votes``, with ``total`` as the budget of their labels."""
         each = total[0] / self.budget.queries
         most = self.setting.problem().release_epsilon if self.setting.private else math.inf
 
@@ -157,7 +159,7 @@ class _Search:
             return
         many = self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
         if self._failing and votes is self.setting:
-            # The same with no share of the delta for voters that fail: where the curve has room for all of that.
+            # The same family without a share of delta for the voters' own, where the curve has room for all of it.
             many = min(many, self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, _LEAST_MU, _MOST_MU))
         few = self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
         if max(few, many) <= _NEAR * min(few, many):
@@ -192,7 +194,7 @@ class _Search:
             self._take_table(spent.release.table)
 
     def noisy_counts(self) -> None:
-        """Noise at the counts, each mechanism first at the parameter where it would be as good as the best so far."""
+        """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""
         setting, budget = self.setting, self.budget
         for baseline in PLANNED:
             check_time()
@@ -222,7 +224,7 @@ class _Search:
                 self._take_table(spent.release.table)
 
     def _made(self, votes: Setting, epsilon: float | None, profile: Sequence[tuple[float, float]]) -> Design:
-        """The optimum for ``votes`` as a design for the voters there are; without an epsilon a profile alone binds."""
+        """The optimum for ``votes`` as a design for the real voters; without an epsilon only the profile binds."""
         setting = self.setting
         problem = votes.problem(epsilon, None if epsilon is None else self._failing)
         design = solve(problem, objective=setting.objective, shape=setting.shape, profile=profile)
@@ -230,13 +232,13 @@ class _Search:
             return design
         problem = setting.problem(epsilon, self._failing)
         for kept in (design.profile, ()):
-            # Of voters that fail the certificate can be an upper bound, above that of voters who are not private.
+            # For voters with a delta the certificate can be an upper bound that exceeds that of non-private voters.
             with suppress(CertificateError):
                 return Design(problem, design.table, setting.objective, profile=kept, shape=setting.shape)
         raise InputError(f"No label of these voters is certified at epsilon = {epsilon:g}.")
 
     def _raise(self, make: Callable[[float], Design], guess: float, least: float, most: float) -> float:
-        """The least cost in a family; if it cannot win, that of a design which the budget does not pay for."""
+        """The least cost in a family; if the family cannot win, the cost of a design that the budget does not cover."""
         costs = [math.inf]
 
         def hopeless(design: Design) -> bool:
@@ -252,7 +254,7 @@ class _Search:
             self._found(spent.release)
 
     def _take_table(self, table: Array) -> None:
-        """Take a table that is within the budget, if its own tight epsilon can be certified."""
+        """Accept a table within the budget, if its own tight epsilon can be certified."""
         setting = self.setting
         with suppress(CertificateError, InputError):
             epsilon = verify(table, setting.problem(1.0, self._failing)).tight_epsilon
@@ -260,7 +262,7 @@ class _Search:
             self._take(Spent(Design(problem, table, setting.objective, shape=setting.shape), math.nan))
 
     def _take_first(self, spent: Spent[OneLabel]) -> None:
-        """Take what is within the budget where nothing is, so that there is a design soon."""
+        """Accept any design within the budget while there is none, so that there is one soon."""
         if self.best is None:
             self._take_table(spent.release.table)
 
@@ -269,14 +271,14 @@ class _Search:
 
 
 def _small(setting: Setting) -> bool:
-    """Whether optima are found in minutes: by how many votes one group of several classes has, up to their names."""
+    """Whether optima take minutes, by the number of count vectors of one group up to a renaming of the classes."""
     problem = setting.problem(1.0, 0.5)
     alone = not problem.binary and len(problem.groups) == 1
     return not alone or not more_sorted_counts(problem.K, problem.n_classes, _MOST_VOTES)
 
 
 def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float, float]]]:
-    """As whose voters the labels are designed, and what they may then cost by themselves."""
+    """The voters for whom the labels are designed, real or non-private, each with the budget of the labels."""
     allowed = None
     if budget.voters == "fixed":
         allowed = labels_allowance(setting.problem(1.0, 0.5), budget.epsilon, budget.delta)
@@ -286,8 +288,8 @@ def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float,
 
 
 def tight(setting: Setting, design: Design) -> Design:
-    """The same table with the epsilon that one label really costs, if that is less than it was held to."""
-    epsilon = design.certificate.tight_epsilon * (1 + 1e-12)  # more than rounding, but for tiny ones
+    """The same table with its own tight epsilon, if that is less than the epsilon it was solved for."""
+    epsilon = design.certificate.tight_epsilon * (1 + 1e-12)  # larger than rounding, except for tiny epsilons
     if not 0 < epsilon < design.problem.release_epsilon:
         return design
     tighter = setting.problem(epsilon, design.problem.delta)

@@ -1,4 +1,4 @@
-"""The noise function of a majority for many labels, of which only a prior of votes is known."""
+"""Planning a noise function for many labels of a majority, where only a prior of the votes is known."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def plan(
     shape: str | None = None,
     objective: str | None = None,
 ) -> Design:
-    """The noise function of least disagreement of which ``queries`` labels stay within a budget.
+    """The noise function of least disagreement rate with ``queries`` labels within one privacy budget.
 
     Parameters
     ----------
     K, epsilon, Delta, max_affected, adjacency
         The voters; see `darrm.MajorityProblem`.
     queries : int
+        Number of labels.
     total_epsilon : float > 0, nats
     total_delta : float in [0, 1)
     voters : {"fresh", "fixed"}
-        No default; see `darrm.accounting.compose`. If the budget pays for fixed voters themselves, their plain
-        majority is returned: then noise at the labels gains nothing. If it does not, a noise function is planned whose
-        coins hide the rest.
+        No default; see `darrm.accounting.compose`. If the budget covers fixed voters' own cost, their plain majority is
+        returned, because output noise gains nothing then. Otherwise the noise function is planned as for non-private
+        voters, and its output noise protects the records.
     prior, objective
         As in `darrm.solve`, but the objective is "disagreement" if not given. They must come from elsewhere than these
         votes or records.
@@ -49,7 +50,7 @@ def plan(
     Returns
     -------
     Design
-        `darrm.accounting.compose` of it, at ``total_delta``, is at most ``total_epsilon``: proved, never overshot.
+        Its `darrm.accounting.compose` at ``total_delta`` is certified to be at most ``total_epsilon``.
 
     Raises
     ------
@@ -59,12 +60,12 @@ def plan(
 
     Notes
     -----
-    The search of `darrm.plan`, whose families are listed at `darrm.planning.designs.design_within`: one label is one
-    solve. m of the design is what it realises.
+    The search of `darrm.plan`, whose families are listed at `darrm.planning.designs.design_within`: one label takes one
+    solve. m of the design is the value that it achieves.
 
     Examples
     --------
-    Five labels of three voters; one label in five is not the majority of its votes:
+    Five labels of three voters; one label in five differs from the majority of its votes:
 
     >>> import darrm
     >>> budget = {"queries": 5, "total_epsilon": 2.0, "total_delta": 1e-5, "voters": "fresh"}
@@ -87,7 +88,7 @@ def under_prior(
     """The setting of a plan for the majority of these voters, whose votes come from a prior."""
     taken = parse(prior) if isinstance(prior, str) else prior
     goal = paper(taken, "disagreement" if objective is None else objective)
-    weights(taken, voting.K, goal.name)  # refuses what does not fit
+    weights(taken, voting.K, goal.name)  # raises if the prior does not fit
     return Setting(
         voting.groups,
         voting.max_affected,

@@ -1,4 +1,4 @@
-"""`darrm.plan`: one budget, many labels, these voters."""
+"""`darrm.plan`: a design for many labels of given voters within one privacy budget."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ from darrm.problem.majority import MajorityProblem
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a plan is; given to ``report``.
+    """The progress of a plan; passed to ``report``.
 
     Attributes
     ----------
     doing : str
+        The current step, in words.
     done, steps : int
-        Steps that are done, of how many.
+        Number of finished steps, and of all steps.
     seconds_left : float
-        An estimate from the steps that are done; NaN before the first is.
+        An estimate from the finished steps; NaN before the first is finished.
     """
 
     doing: str
@@ -79,55 +80,57 @@ def plan(
     time_limit: float = math.inf,
     report: Callable[[Progress], None] | None = None,
 ) -> Plan:
-    """What one total budget buys for many labels of these voters: the noise, and how often a label is right.
+    """Find the most accurate design whose labels all stay within one privacy budget.
 
-    Say how often voters are right by one of ``base_accuracy``, ``accuracy`` and ``objective``, or how votes fall by a
-    ``prior`` of `darrm.priors`.
+    Pass the accuracy of the voters as one of ``base_accuracy``, ``accuracy`` and ``objective``, or the distribution of
+    the votes as a ``prior`` of `darrm.priors`.
 
     Parameters
     ----------
     groups : sequence of VoterGroup or of what it takes, such as (count, epsilon), optional
-        The voters; an epsilon in a tuple may be "auto". Or ``K``, ``epsilon`` and ``Delta`` for one group. Names of
-        voters are those of the plan's design.
+        The voters; an epsilon in a tuple may be "auto". Pass ``K``, ``epsilon`` and ``Delta`` instead for one group.
+        The plan's design keeps the names of voters.
     K, epsilon, Delta : int, float or "auto", float in [0, 1), optional
         Each of K voters is (epsilon, Delta)-DP.
     queries : int in [1, 1e7]
-        How many labels, each of votes of its own that are released once.
+        Number of labels, each made from its own votes, which are released once.
     total_epsilon : float > 0, nats
     total_delta : float in [0, 1)
-        For all labels together.
+        The privacy budget for all labels together.
     voters : {"fresh", "fixed"}
-        No default, unless no voter is private: then it makes no difference. See `darrm.accounting.compose`.
+        No default, unless all voters are non-private: then it makes no difference. See `darrm.accounting.compose`.
     max_affected : int
-        How many voters one change of the data can reach, over all groups. No default here: with all of them, labels
-        of a tight budget are hardly better than coin flips, with one they may be good.
+        The largest number of affected voters, over all groups. No default here: if all are affected, labels at a tight
+        budget are hardly better than coin flips; if one is, they may be accurate.
     base_accuracy : float or one for each group, in [0, 1]
-        How often an answer is right before its voter randomizes it, by randomized response of the group's epsilon, anew
-        for every answer: fresh voters. The guarantee does not rest on it, if it comes from elsewhere than these votes
-        or records.
+        The probability that an answer is right before its voter randomizes it, by randomized response of the group's
+        epsilon, independently for every answer: for fresh voters. The guarantee does not rest on it, if it comes from
+        elsewhere than these votes or records.
     accuracy : float or sequence, optional
-        How often a vote as it is cast is right, or for each group that or a 2 x 2 table: `darrm.objectives.truth`. The
-        guarantee does not rest on it, if it comes from elsewhere than these votes or records.
+        The probability that a vote as cast is right, or for each group that or a 2 x 2 confusion table: see
+        `darrm.objectives.truth`. The guarantee does not rest on it, if it comes from elsewhere than these votes or
+        records.
     prior, cost : optional
-        Of the truth and of wrong answers: `darrm.objectives.truth`. Or a prior of votes (`darrm.priors`, or its text)
-        alone, for K voters of one epsilon. Then nothing is known of the truth. The design is a noise function that
-        agrees with the majority of the votes as often as it can; mechanisms are compared by how often they do. These,
-        the objective, and the budget too must come from elsewhere than these votes or records.
+        The prior of the truth and the cost of errors: see `darrm.objectives.truth`. Or only a prior of the votes
+        (`darrm.priors`, or its text), for K voters of one epsilon, where nothing is known of the truth. The design is
+        then the noise function of least disagreement rate, and mechanisms are compared by that rate. These, the
+        objective, and the budget too must come from elsewhere than these votes or records.
     objective : Objective, optional
         Any other goal of `darrm.objectives`.
     at_most : float, optional
         For epsilon "auto": the largest epsilon of a vote to consider, in nats.
     aggregator_epsilon : float, optional
-        For epsilon "auto": the largest epsilon of all votes together, for whoever sees them, at ``total_delta``.
+        For epsilon "auto": the votes of all queries together, which the aggregator receives, must be
+        (aggregator_epsilon, total_delta)-DP.
     ordered : bool
         As in `darrm.solve`.
     classes, adjacency
         As in `darrm.DecisionProblem`.
     compare : bool
-        Whether to say what else the budget buys.
+        Whether to compare with other mechanisms at the same budget.
     time_limit : float, seconds
-        Then the best design so far is returned, certified as ever; ``complete`` is False. Noise at the counts is tried
-        first, so that there is one soon. Without one: `SolverError`.
+        After this time the best design so far is returned, also certified, with ``complete`` False. Noisy max is tried
+        first, so that there is a design soon. If there is none, `SolverError` is raised.
     report : callable, optional
         Called with a `darrm.planning.planner.Progress`.
 
@@ -147,9 +150,10 @@ def plan(
     Notes
     -----
     The families of noise that are searched are listed at `darrm.planning.designs.design_within`. With epsilon "auto"
-    the largest epsilon that is allowed is taken. For two answers it is best. Votes of less epsilon are noisier copies
-    of votes of more: every release of the former is a release of the latter (docs/decisions.md). The curve shows what a
-    smaller one costs. An interrupt (Ctrl-C) returns the best design so far, if there is one.
+    the largest allowed epsilon is taken. For two answers it is best: votes of a smaller epsilon are noisier copies of
+    votes of a larger one, so every release from the former is also a release from the latter (docs/decisions.md). The
+    curve shows the error rate at smaller epsilons. An interrupt (Ctrl-C) returns the best design so far, if there is
+    one.
 
     Examples
     --------
@@ -161,7 +165,7 @@ def plan(
     """
     given, free = groups_of(groups, K, epsilon, Delta)
     if voters is None and not free and all(math.isinf(group.epsilon) for group in given):
-        voters = "fresh"  # only the noise of the labels protects, and it is new for each
+        voters = "fresh"  # only the output noise protects, and it is fresh for each label
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
     if isinstance(prior, Prior | str):
@@ -206,13 +210,13 @@ def plan(
 
 
 def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:
-    """What the labels cost; the price of the votes where that is more by rounding alone, for that price covers more."""
+    """The cost of the labels; that of the votes, which covers more, where it is larger only by rounding."""
     spent, price = budget.cost(design), setting.votes_total(budget.queries, budget.delta, budget.voters)
     return price if spent < price <= min(budget.epsilon, spent * (1 + 1e-9)) else spent
 
 
 def _as_one_group(setting: Setting) -> str:
-    """How several groups make a smaller problem: what is proved of the least private voters holds for all."""
+    """A hint that merges several groups into one: a guarantee for the least private voters holds for all voters."""
     if len(setting.groups) == 1:
         return ""
     K = sum(group.count for group in setting.groups)
@@ -220,14 +224,14 @@ def _as_one_group(setting: Setting) -> str:
     if math.isinf(epsilon):
         some_private = not all(math.isinf(group.epsilon) for group in setting.groups)
         alone = " Or plan for the private voters alone, which may need no noise." if some_private else ""
-        return f"{alone} Or count all voters as one group without privacy, {K}:inf."
+        return f"{alone} Or count all voters as one non-private group, {K}:inf."
     delta = max(group.delta for group in setting.groups)
     each = f"{K}:{epsilon!r}" + f":{delta!r}" * (delta > 0)
     return f" Or count all voters as one group, each as the least private of them, {each}."
 
 
 def _noise_at_counts(setting: Setting, budget: Budget) -> str:
-    """The noise of noisy max that is within the budget, for voters without privacy of whom a change reaches one."""
+    """A hint with the noise of noisy max within the budget, for non-private voters of which at most one is affected."""
     problem = setting.problem(1.0, 0.5)
     if problem.binary or problem.max_affected > 1 or not budget.delta:
         return ""
@@ -235,14 +239,14 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
         return ""
     sigma = sigma_of_any_votes(budget.queries, budget.epsilon, budget.delta)
     return (
-        f" Noise at the counts fits any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
+        f" Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
         f"K={problem.K}, classes={problem.n_classes}) keeps {budget.queries} labels within ({budget.epsilon:g}, "
         f"{budget.delta:g}), by Renyi DP."
     )
 
 
 class _Planner:
-    """Runs the search for one epsilon of the votes after the other; the last is the plan's."""
+    """Runs the search for each epsilon of the votes in turn; the last is that of the plan."""
 
     def __init__(
         self,
@@ -296,11 +300,11 @@ class _Planner:
         )
 
     def _design(self, setting: Setting) -> Design:
-        self._tell("looking for the best noise")
+        self._tell("searching for the best noise")
         try:
             design = design_within(setting, self._budget, self._found.append)
         except (OutOfTime, KeyboardInterrupt) as stop:
-            # A ledger's grid is another than that of the search: it must pay for the labels too.
+            # A ledger composes on another grid than the search: the budget must cover the labels on both.
             paid = next((design for design in reversed(self._found) if pays(design, self._budget)), None)
             if paid is None:
                 if isinstance(stop, KeyboardInterrupt):

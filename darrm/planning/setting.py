@@ -1,4 +1,4 @@
-"""Who votes, how often they are right, and what all labels may cost: what every design for many labels starts from."""
+"""The setting of a plan: the voters, their accuracy, and the neighbouring relation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_PRIVATE = 30.0  # nats
 
 @dataclass(frozen=True)
 class Setting:
-    """The voters of a plan.
+    """The voters of a plan and the objective of its labels.
 
     Attributes
     ----------
@@ -40,10 +40,10 @@ class Setting:
     classes : int, or names
     objective : Objective
     base : tuple of float, or None
-        How often a voter of each group is right before it randomizes its answer, if that is how votes are made.
+        The accuracy of a voter of each group before it randomizes its answer; None if votes are not randomized answers.
     shape : {"free", "ordered", "monotone"}
     of_gamma : bool
-        Whether labels are the majority of one group by a noise function; the objective is then one of the paper.
+        Whether the design is a noise function for the majority of one group; the objective is then one of the paper's.
     """
 
     groups: tuple[VoterGroup, ...]
@@ -56,7 +56,7 @@ class Setting:
     of_gamma: bool = False
 
     def problem(self, epsilon: float | None = None, delta: float | None = 0.0) -> AnyProblem:
-        """The problem of one label; an epsilon that is not given, and a delta of None, are what the votes cost."""
+        """The problem of one label; if epsilon is not given or delta is None, they are the cost of the votes."""
         if self.of_gamma:
             return self._majority_problem(math.inf if epsilon is None else epsilon, delta)
         some = DecisionProblem(self.groups, 1.0, 0.5, self.classes, self.max_affected, self.adjacency)
@@ -82,12 +82,12 @@ class Setting:
 
     @property
     def model(self) -> VoterModel:
-        """Who votes, whatever a label is held to."""
+        """The voters, without the guarantee of a label."""
         return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency)
 
     @property
     def private(self) -> bool:
-        """Whether every voter that one record can reach is private by itself."""
+        """Whether every voter that one record can affect is private by itself."""
         return all(math.isfinite(kind.epsilon) for kind in self.problem(1.0, 0.5).affected)
 
     @property
@@ -96,8 +96,8 @@ class Setting:
         return any(group.delta for group in self.groups)
 
     def silent(self) -> Setting:
-        """The same voters without any privacy of their own."""
-        # A majority's votes have an epsilon: one that tells their record but for e^-30.
+        """The setting with the same voters, taken as non-private."""
+        # A majority needs a finite epsilon of votes: at 30 nats a vote differs from a non-private one by e^-30.
         groups = tuple(
             VoterGroup(
                 group.count,
@@ -111,7 +111,7 @@ class Setting:
         return replace(self, groups=groups)
 
     def table(self, answers: Array) -> Array:
-        """A table of the probabilities of answers as a design of these voters has it."""
+        """A table of the probabilities of answers, in the encoding of a design for these voters."""
         return encodings.of_answers(answers, self.problem(1.0, 0.5))
 
     def label(self, table: Array) -> OneLabel:
@@ -119,19 +119,19 @@ class Setting:
         return OneLabel(self.problem(1.0, 0.5), table, {}, certified=False)
 
     def best_rule(self) -> Array:
-        """The table of an answer that costs least at all counts, without noise; one at random where several do."""
+        """The table of the Bayes rule: the answer of least expected cost at all counts; ties at random."""
         return self.majority() if self.of_gamma else best_rule(self.problem(1.0, 0.5), self.objective)
 
     def majority(self) -> Array:
-        """The table of the class of most votes, without noise; one at random where several have as many."""
+        """The table of the class with most votes, without noise; ties at random."""
         return self.table(most_voted(self.problem(1.0, 0.5)))
 
     def wrong(self, table: Array) -> float:
-        """The probability that a label is not the truth; NaN if nothing is known of how often voters are right."""
+        """The label error rate; NaN if the accuracy of the voters is not known."""
         return self._cost(table, "truth")
 
     def disagreement(self, table: Array) -> float:
-        """The probability that a label is not a class of most votes."""
+        """The disagreement rate: the probability that a label is not a class with most votes."""
         if isinstance(self.objective, Paper) and self.of_gamma:
             return errors(self.objective.prior, table)[1]
         return self._cost(table, "plurality")
@@ -143,7 +143,7 @@ class Setting:
         return cost_of(table, self.problem(1.0, 0.5), self.objective)
 
     def most_cost(self) -> float:
-        """What an answer costs at most that looks at no votes."""
+        """The largest expected cost of a constant answer."""
         if self.of_gamma:
             return 1.0
         problem = self.problem(1.0, 0.5)
@@ -158,14 +158,14 @@ class Setting:
         return cost_of(table, problem, goal(own.confusion, own.prior))
 
     def votes_total(self, queries: int, delta: float, voters: str) -> float:
-        """The least epsilon of all votes together at ``delta``, from above; maybe infinite."""
+        """The least epsilon of all votes together at ``delta``, rounded up; may be infinite."""
         problem = self.problem(1.0, 0.5)
         return (
             epsilon_of(among(problem.affected, queries), delta) if voters == "fresh" else fixed_voters(problem, delta)
         )
 
     def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
-        """The same with votes of another epsilon in some groups, randomized from the same base answers."""
+        """The setting with votes of another epsilon in some groups, randomized from the same base answers."""
         groups = tuple(
             VoterGroup(group.count, epsilon, group.delta, group.max_affected, group.names) if g in of else group
             for g, group in enumerate(self.groups)
@@ -183,7 +183,7 @@ class Setting:
         return replace(self.objective, confusion=tuple(tuple(map(tuple, table)) for table in tables))  # type: ignore[type-var]  # a dataclass, as all of voters are
 
     def without_privacy(self) -> float:
-        """How often the majority of the base answers is wrong: no noise anywhere. NaN if they are not known."""
+        """The error rate of the majority of the base answers, without any noise. NaN if their accuracy is not known."""
         if self.base is None:
             return math.nan
         plain = replace(self, objective=self._seen_through((math.inf,) * len(self.groups)))
@@ -191,6 +191,6 @@ class Setting:
 
 
 def randomized(base: tuple[float, ...], epsilons: tuple[float, ...], classes: int) -> Iterator[float]:
-    """How often votes are right that passed through randomized response; base answers count for each group."""
+    """The accuracy of votes after randomized response, by the accuracy of the base answers of each group."""
     for b, epsilon in zip(base, epsilons, strict=True):
         yield objectives.randomized_response_accuracy(b, epsilon, classes)

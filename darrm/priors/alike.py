@@ -1,4 +1,4 @@
-"""Votes that are all one vote now and then, such as those of models trained on the same records."""
+"""Correlated votes, such as those of models trained on the same records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from darrm.priors.prior import Prior
 
 @dataclass(frozen=True)
 class Correlated(Prior):
-    """All voters alike with a chance; see `correlated`."""
+    """The prior of correlated votes; see `correlated`."""
 
     p: float
     rho: float
@@ -38,11 +38,11 @@ class Correlated(Prior):
 
 
 def correlated(p: float, rho: float) -> Prior:
-    """All voters cast one vote with probability rho, else each votes for itself; every vote is 1 with probability p.
+    """All voters cast the same vote with probability rho, else independent votes; each vote is 1 with probability p.
 
         E[alpha_l] = (1 - rho) Bin(K, p)(l) + rho (p [l = K] + (1 - p) [l = 0])
 
-    The correlation of any two votes is rho: two votes are alike by themselves with p^2 + (1 - p)^2, or because all are.
+    The correlation of any two votes is rho.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def correlated(p: float, rho: float) -> Prior:
 
     Examples
     --------
-    Three votes, of which two of three are 1; half of the time all are one vote:
+    Three votes that are 1 with probability 2/3; with probability 1/2 all are the same vote:
 
     >>> import darrm
     >>> darrm.priors.correlated(2 / 3, 0.5).ones(3).round(4).tolist()

@@ -153,12 +153,13 @@ def common(a: float = 1.0, b: float = 1.0) -> Prior:
 
 
 def votes(histogram: ArrayLike) -> Prior:
-    """Public or past votes: how many queries had l = 0, 1, ..., K ones.
+    """A histogram of public or past votes: the number of queries with l = 0, 1, ..., K ones.
 
-    E[alpha_l] = histogram[l] / sum. The objective is the disagreement. The histogram shapes the noise and stands in the
-    design file exactly. So a guarantee holds only if it comes from elsewhere than the votes or records to be protected,
-    and the file may be published only if the histogram may. Mechanisms refuse to release votes that fall just as the
-    histogram says, unless they are told that the votes behind it are public (`darrm.mechanisms.DaRRM.release`).
+    E[alpha_l] = histogram[l] / sum. The default objective is the disagreement rate. The histogram shapes the noise and
+    is stored exactly in the design file. So a guarantee holds only if the histogram comes from elsewhere than the votes
+    or records to be protected, and the file may be published only if the histogram may. Mechanisms refuse to release
+    votes with exactly this histogram, unless ``public`` states that the votes behind it are public
+    (`darrm.mechanisms.DaRRM.release`).
 
     Parameters
     ----------

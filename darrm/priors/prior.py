@@ -1,4 +1,4 @@
-"""What every prior offers, and what the objective takes from it."""
+"""The base of all priors, and the weights of an objective under a prior."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Prior:
 
     Examples
     --------
-    The chances of 0, 1, 2 and 3 ones of three votes, and the prior as text:
+    The probabilities of 0, 1, 2 and 3 ones of three votes, and the prior as text:
 
     >>> import darrm
     >>> prior = darrm.priors.independent()
@@ -65,12 +65,12 @@ class Prior:
 
     @property
     def counted(self) -> tuple[float, ...] | None:
-        """How many rows of votes had 0, 1, ..., K ones, if the prior was read from votes; None if not."""
+        """The numbers of rows with 0, 1, ..., K ones, if the prior was read from votes; None if not."""
         return None
 
     @property
     def reach(self) -> float | None:
-        """The largest max(p_i, 1 - p_i) that it takes to be possible; None if it says nothing of single voters."""
+        """The largest possible max(p_i, 1 - p_i) under the prior; None if it does not model single voters."""
         return None
 
 
@@ -80,13 +80,13 @@ def _ones(prior: Prior, K: int) -> Array:
 
 
 def weights(prior: Prior, K: int, objective: str) -> Array:
-    """What the objective gains from gamma(l), for l = floor(K/2) + 1, ..., K (twice the coefficient).
+    """The weight of gamma(l) in the objective, for l = K // 2 + 1, ..., K (twice the coefficient).
 
         "tv":            E[alpha_l - alpha_(K-l)]
         "disagreement":  E[alpha_l + alpha_(K-l)]
 
     so that the error is 1/2 sum of weights (1 - gamma(l)). Definition 2.4 and Appendix C.1 of the DaRRM paper for
-    "tv"; "disagreement" is the probability that the released bit is not the majority of the votes cast.
+    "tv"; "disagreement" is the probability that the released bit differs from the majority of the votes cast.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
 
     Examples
     --------
-    Six to eleven ones of eleven, with the paper's prior: the closest votes weigh little, and unanimous ones.
+    Six to eleven ones of eleven, with the paper's prior: the closest and the unanimous votes have small weights.
 
     >>> import darrm
     >>> darrm.priors.weights(darrm.priors.independent(), 11, "tv").round(3).tolist()
@@ -130,7 +130,7 @@ def combine(mean: ArrayLike, objective: str) -> Array:
 
     Examples
     --------
-    What two and three ones of three gain, from the chances of 0, 1, 2 and 3 ones:
+    The weights of two and three ones of three, from the probabilities of 0, 1, 2 and 3 ones:
 
     >>> import darrm
     >>> darrm.priors.combine([0.125, 0.125, 0.25, 0.5], "tv").tolist()

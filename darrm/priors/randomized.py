@@ -1,7 +1,7 @@
-"""Votes behind randomized response, and which priors can be true of them.
+"""Votes after randomized response, and a check of which priors they can have.
 
-Voters that answer by randomized response of epsilon are right with probability e^epsilon / (1 + e^epsilon) at most. A
-prior that expects more is possible for models that were trained privately, and for no randomized response.
+Voters that answer by randomized response of epsilon are right with probability at most e^epsilon / (1 + e^epsilon). A
+larger accuracy is possible for privately trained models, but not for randomized response.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Randomized(Prior):
 
 
 def largest_accuracy(epsilon: float, Delta: float = 0.0) -> float:
-    """How often an (epsilon, Delta)-DP randomized response can be right: (e^epsilon + Delta) / (1 + e^epsilon)."""
+    """The largest accuracy of (epsilon, Delta)-DP randomized response: (e^epsilon + Delta) / (1 + e^epsilon)."""
     epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, hint="Pass the privacy of one voter in nats, e.g. 0.5.")
     Delta = real("Delta", Delta, 0, 1, "[)", hint="Pass the delta of one voter, e.g. 1e-5.")
     shrink = math.exp(-epsilon)
@@ -76,21 +76,21 @@ def largest_accuracy(epsilon: float, Delta: float = 0.0) -> float:
 
 
 def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
-    """Voters that pass their answers through randomized response: a prior that is true of no other voters.
+    """The prior of votes after randomized response; it is valid for such voters only.
 
         p_i = 1/2 + (b_i - 1/2) tanh(epsilon / 2)
 
     where b_i is the probability of a 1 before: an answer is kept with probability e^epsilon / (1 + e^epsilon), else
-    turned around. Exact for every base: L' = Bin(L, keep) + Bin(K - L, 1 - keep) for L ones before.
+    flipped. Exact for every base: L' = Bin(L, keep) + Bin(K - L, 1 - keep) for L ones before.
 
     Parameters
     ----------
     base : Prior, float in [1/2, 1], or array_like of shape (K,) in [0, 1]
-        Where the answers come from before they are randomized: any other prior (`votes` too, if those were public); or
-        the accuracy of every voter; or that of each. No guarantee rests on it, if it comes from elsewhere than these
-        votes or records.
+        The prior of the answers before they are randomized: any other prior (also `votes`, if those were public), one
+        accuracy for all voters, or one for each. No guarantee rests on it, if it comes from elsewhere than these votes
+        or records.
     epsilon : float, above 0
-        Of one answer, nats: the ``epsilon`` of the problem.
+        Epsilon of one answer, nats: the ``epsilon`` of the problem.
 
     Raises
     ------
@@ -99,12 +99,12 @@ def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
 
     Notes
     -----
-    O(K^2). Warner (JASA 1965). Models that were trained privately are no randomized response: their epsilon is about
-    records, and their accuracy is not bounded by it. For them say how accurate they are (`fixed`, `confusion`).
+    O(K^2). Warner (JASA 1965). Privately trained models are not randomized response: their epsilon is about records,
+    and does not bound their accuracy. For them use `fixed` or `confusion`.
 
     Examples
     --------
-    Voters that are right in nine cases of ten say so in six, at epsilon 1/2:
+    Voters with an accuracy of 0.9, and of 0.6 after randomized response of epsilon 1/2:
 
     >>> import darrm
     >>> prior = darrm.priors.randomized_response(0.9, epsilon=0.5)
@@ -119,20 +119,20 @@ def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
     elif plain("base", base, "a prior, an accuracy, or one for each of K voters").ndim:
         made = fixed(array("base", base, ("K",), 0, 1, "[]"))
     else:
-        accuracy = real("base", base, 0.5, 1, hint="Pass how often a voter is right before its answer is randomized.")
+        accuracy = real("base", base, 0.5, 1, hint="Pass the accuracy of a voter before its answer is randomized.")
         made = independent(accuracy, accuracy)
     return Randomized(made, epsilon)
 
 
 def check_possible(prior: Prior, epsilon: float, Delta: float = 0.0) -> bool:
-    """Whether a prior can be true of voters that answer by randomized response; if not, a warning says why.
+    """Whether voters that answer by randomized response can have this prior; if not, a warning states why.
 
         max(p_i, 1 - p_i) <= (e^epsilon + Delta) / (1 + e^epsilon)     for every p that the prior takes to be possible
 
-    darrm does not know how voters become private, so nothing but this checks it. The paper's prior, independent and
-    uniform on [1/2, 1], is true of no randomized response; it can be of models that were trained privately. An
-    impossible prior costs utility, not privacy, if it comes from elsewhere than these votes or records. Public counts
-    (`votes`) are taken to be possible: any can come up.
+    Call it yourself, because darrm does not know how the voters are made private. The paper's prior, independent and
+    uniform on [1/2, 1], is impossible for randomized response, and possible for privately trained models. An impossible
+    prior costs utility, not privacy, if it comes from elsewhere than these votes or records. Public counts (`votes`)
+    always count as possible.
 
     Parameters
     ----------

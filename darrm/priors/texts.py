@@ -95,7 +95,7 @@ def parse(text: str) -> Prior:
     """A prior from its text.
 
     ``uniform``, ``independent:0.6,0.9``, ``common:2,2``, ``fixed:p1,...,pK``, ``votes:c0,...,cK``;
-    ``confusion:P0,P1:C00,C01,C10,C11``, the chances of the truth and one confusion matrix, or more behind further
+    ``confusion:P0,P1:C00,C01,C10,C11``, the probabilities of the truth and one confusion matrix, or more behind further
     colons; ``randomized-response:EPSILON:BASE``, where BASE is an accuracy, one for each voter, or another text.
 
     Examples
@@ -138,6 +138,7 @@ def _of_rows(rows: list[list[float]], text: str) -> Prior:
     truth, *matrices = rows
     if len(truth) != 2 or any(len(matrix) != 4 for matrix in matrices):
         raise InputError(
-            f"A prior confusion:P0,P1:C00,C01,C10,C11 needs two chances, then four for each matrix. Got {shown(text)}."
+            "A prior confusion:P0,P1:C00,C01,C10,C11 needs two probabilities, then four for each matrix. Got "
+            f"{shown(text)}."
         )
     return confusion(np.array(matrices).reshape(-1, 2, 2), truth)

@@ -58,15 +58,15 @@ def confusion(matrices: ArrayLike, truth: ArrayLike = (0.5, 0.5)) -> Prior:
 
         E[alpha_l] = sum over y of  truth[y] PoissonBinomial(matrices[0][y][1], ..., matrices[K - 1][y][1])(l)
 
-    Of the votes as they are cast. If the matrices are those of the voters before randomized response, pass the prior to
-    `randomized_response`. The objective is the disagreement.
+    The matrices describe the votes as cast. If they are those before randomized response, pass the prior to
+    `randomized_response`. The default objective is the disagreement rate.
 
     Parameters
     ----------
     matrices : array_like, shape (2, 2) or (K, 2, 2)
-        At [y][v] the probability of the vote v if the truth is y, rows of sum 1; or how often it was so, whole numbers,
-        as from scikit-learn's ``confusion_matrix``. One for all voters, or one for each. From public data: counts of
-        private votes are private. The design file holds the shares exactly.
+        At [y][v] the probability of the vote v if the truth is y, rows of sum 1; or counts of these cases, integers, as
+        from scikit-learn's ``confusion_matrix``. One for all voters, or one for each. They must come from public data,
+        because counts of private votes are private. The design file holds the shares exactly.
     truth : array_like, shape (2,), rows of sum 1
         Pr[truth = 0] and Pr[truth = 1].
 
@@ -77,7 +77,7 @@ def confusion(matrices: ArrayLike, truth: ArrayLike = (0.5, 0.5)) -> Prior:
 
     Examples
     --------
-    Voters that see nine ones of ten, and take two zeros of ten for ones; a one is true in three cases of ten:
+    Voters that vote 1 with probability 0.9 if the truth is 1, and 0.2 if it is 0; the truth is 1 with probability 0.3:
 
     >>> import darrm
     >>> prior = darrm.priors.confusion([[0.8, 0.2], [0.1, 0.9]], truth=[0.7, 0.3])

@@ -1,8 +1,8 @@
-"""What a private vote for one of several classes can be, and how many cases of all voters there are to go through.
+"""The extreme distributions of a private vote for one of several classes, and the number of cases to search.
 
 An (epsilon, Delta)-DP vote is made from a private bit of two outcomes, or of four if Delta > 0 (Kairouz, Oh, Viswanath,
-ICML 2015): one that only D has, hi, lo, and one that only D' has. A *kind* is a tuple of classes, one for each outcome
-(docs/decisions.md, Lemma D6).
+ICML 2015): one that occurs on D alone, hi, lo, and one that occurs on D' alone. A *kind* is a tuple of classes, one for
+each outcome (docs/decisions.md, Lemma D6).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _LARGEST_KEY = 2**62  # of votes as one number
 
 
 class GroupOfCase(NamedTuple):
-    """Where the voters of a group are: (kind, how many) for each kind, and who surely says each class."""
+    """The voters of a group in a case: (kind, number of voters) for each kind, and the voters fixed at each class."""
 
     kinds: tuple[tuple[tuple[int, ...], int], ...]
     sure: tuple[int, ...]
 
 
 class ClassCase(NamedTuple):
-    """Where a worst case of a decision is: the set of answers, and the voters of each group."""
+    """A worst case of a decision: the set of answers, and the kinds of the voters of each group."""
 
     answers: tuple[int, ...]
     groups: tuple[GroupOfCase, ...]
 
     @property
     def reached(self) -> tuple[int, ...]:
-        """How many voters of each group are reached."""
+        """The number of affected voters of each group."""
         return tuple(sum(count for _, count in group.kinds) for group in self.groups)
 
     def named(self) -> dict[str, int]:
-        """The answers and, group by group, who is where: ``from c to d`` says c rather on D and d rather on D'."""
+        """The answers and the kinds of each group in words; ``from c to d`` votes c mostly on D and d mostly on D'."""
         parts = {f"answer {answer}": 1 for answer in self.answers}
         for g, group in enumerate(self.groups, 1):
             for kind, count in group.kinds:
@@ -71,7 +71,7 @@ class Bit(NamedTuple):
         return self.p, self.q, self.gaps
 
     def as_floats(self) -> tuple[Sequence[float], ...]:
-        """The same, each the nearest float64."""
+        """p, q and p - q, each the nearest float64."""
         return tuple(tuple(map(float, side)) for side in self.as_decimals())
 
 
@@ -90,11 +90,11 @@ def private_bit(epsilon: float, Delta: float) -> Bit:
 
 @lru_cache(maxsize=64)
 def bits(problem: ByGroups, *, alike: bool) -> tuple[tuple[Bit, ...], Decimal]:
-    """The bit of a voter of each group, and the probability that is left for voters that fail.
+    """The bit of a voter of each group, and the probability that an affected voter's delta event occurs.
 
-    With bits of four outcomes nothing is left. Where their cases are too many, voters are taken to be pure, and all
-    that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters; an
-    excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
+    Bits of four outcomes contain that event, and the probability is 0. Where their cases are too many, voters are taken
+    as (epsilon, 0)-DP, with d = 1 - prod of (1 - delta_i), largest over the affected voters, set aside. A hockey-stick
+    divergence E between such voters then bounds that of the real ones by d + (1 - d) E (docs/decisions.md, Lemma D4).
     """
     if (
         not any(group.delta for group in problem.groups)
@@ -116,10 +116,10 @@ def check_classes(problem: ByGroups) -> None:
 
 
 def entries(problem: ByGroups, *, alike: bool, pure: bool = False, most: float = math.inf) -> int:
-    """How many probabilities there are to go through: cases times answers; ``pure`` as if no voter had a delta.
+    """The number of probabilities to compute, cases times answers; with ``pure`` as if no voter had a delta.
 
-    ``alike`` for releases that treat all classes alike, of one group: cases are then counted up to names of classes.
-    Of more than ``most`` it counts only so far as to see that: any number of voters takes no time then.
+    ``alike`` is for releases to one group that treat all classes alike: cases are then counted up to a renaming of the
+    classes. Counting stops once the number exceeds ``most``, so that any number of voters is answered at once.
     """
     check_classes(problem)
     sizes = [1]
@@ -138,7 +138,7 @@ def entries(problem: ByGroups, *, alike: bool, pure: bool = False, most: float =
 
 
 def _at_least(count: int, classes: int, outcomes: int, reached: int, *, alike: bool, most: float) -> int:
-    """No more than the sum of `n_cases`, counted until it is above ``most``: a case has so many names at most."""
+    """A lower bound on the sum of `n_cases`, counted until it exceeds ``most``; a case has at most classes! names."""
     names = math.factorial(classes) if alike else 1
     total = 0
     for n in range(reached + 1):
@@ -149,7 +149,7 @@ def _at_least(count: int, classes: int, outcomes: int, reached: int, *, alike: b
 
 
 def nearest_that_fits(problem: ByGroups, *, alike: bool) -> str:
-    """What is not too large, nearest to a problem that is, in a sentence."""
+    """A sentence that names the nearest problem that is small enough."""
 
     def fits(affected: int, classes: int) -> bool:
         smaller = VoterModel(problem.groups, classes, affected, none=problem.none)
@@ -158,7 +158,7 @@ def nearest_that_fits(problem: ByGroups, *, alike: bool) -> str:
     most, C = problem.max_affected, problem.n_classes
     affected = largest_that(most - 1, lambda t: fits(t, C))
     if affected:
-        return f"max_affected = {affected} would fit, if one change of the data reaches no more voters."
+        return f"max_affected = {affected} would fit, if one record can affect no more voters."
     classes = largest_that(C - 1, lambda c: c < 2 or fits(most, c))
     if classes > 1:
         return f"{classes} classes would fit."
@@ -167,16 +167,16 @@ def nearest_that_fits(problem: ByGroups, *, alike: bool) -> str:
 
 @lru_cache(maxsize=64)
 def kinds_of(classes: int, outcomes: int) -> tuple[tuple[int, ...], ...]:
-    """All kinds that say something else on the two data sets, in lexicographic order; ``outcomes`` is 2 or 4."""
+    """All kinds whose vote differs between the two data sets, in lexicographic order; ``outcomes`` is 2 or 4."""
     every = product(range(classes), repeat=outcomes)
     return tuple(kind for kind in every if kind != kind[::-1])
 
 
 @lru_cache(maxsize=64)
 def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: bool) -> tuple[int, ...]:
-    """How many cases there are with 0, ..., ``reached`` of ``count`` voters at a kind; up to names if ``alike``.
+    """The numbers of cases with 0, ..., ``reached`` affected voters of ``count``; up to renaming if ``alike``.
 
-    Counted by Burnside's lemma: the mean, over all ways to rename the classes, of how many cases stay the same.
+    Counted by Burnside's lemma: the mean, over all renamings of the classes, of the number of cases that stay the same.
     """
     if not alike:
         return tuple(_named_cases(count, classes, outcomes, n) for n in range(reached + 1))
@@ -193,17 +193,17 @@ def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: boo
 
 
 def _named_cases(count: int, classes: int, outcomes: int, n: int) -> int:
-    """How many cases there are with ``n`` of ``count`` voters at a kind, under all names of classes."""
+    """The number of cases with ``n`` affected voters of ``count``, where renamed classes make another case."""
     kinds = classes**outcomes - classes ** (outcomes // 2)
     return math.comb(n + kinds - 1, n) * math.comb(count - n + classes - 1, classes - 1)
 
 
 def _fixed(cycles: tuple[int, ...], most: int, among: Callable[[int], int]) -> list[int]:
-    """How many multisets of 0, ..., ``most`` things stay the same if classes are renamed in ``cycles``.
+    """The numbers of multisets of 0, ..., ``most`` items that a renaming with these ``cycles`` leaves the same.
 
-    ``among(f)`` things stay the same if f classes do.
+    ``among(f)`` is the number of items that stay the same if f classes do.
     """
-    ways, found = [1] + [0] * most, dict[int, int]()  # cycles of things, by their length
+    ways, found = [1] + [0] * most, dict[int, int]()  # cycles of items, by their length
     for length in range(1, most + 1):
         if math.lcm(*cycles) % length:
             continue

@@ -1,11 +1,11 @@
-"""Tables of several answers: what is refused, what is drawn exactly, and how far that is from what is stored.
+"""Tables of several answers: validation, the exact probabilities that are sampled, and their distance from stored ones.
 
-    Full table.  One row for each vector of counts. Every entry but the first largest of its row is drawn with exactly
-    the stored float64; that one with 1 minus the sum of the others.
-    Symmetric table.  One row for each vector of sorted counts, entry j for the class with the j-th largest count, and
-    a last one for "none" if there is that answer. Classes of equal counts form a block, "none" one of its own. Each
-    block but the first of largest mass, size times entry, is drawn with exactly that mass; that one with 1 minus the
-    sum of the others. Within a block every class is equally likely.
+    Full table.  One row for each vector of counts. Every entry is sampled with exactly the stored float64, except the
+    first largest of its row, which has 1 minus the sum of the others.
+    Symmetric table.  One row for each vector of sorted counts: entry j for the class with the j-th largest count, and
+    a last one for "none" if there is that answer. Classes of equal counts form a block; "none" is a block by itself.
+    The mass of a block is its size times its entry. Every block is sampled with exactly that mass, except the first of
+    largest mass, which has 1 minus the sum of the others. Within a block every class is equally likely.
 
 So the probabilities of a row sum to 1 exactly. A full table is a symmetric one whose blocks have one answer each.
 """
@@ -26,7 +26,7 @@ from darrm.problem.groups import ByGroups
 
 _U = 2.0**-53
 _GIVEN = 1e-9
-_FAR = Fraction(1, 10**9)  # no rounding of a table of float64, but a mistake
+_FAR = Fraction(1, 10**9)  # a larger difference is a mistake, and not rounding of float64
 
 
 def is_symmetric(table: Array, problem: ByGroups) -> bool:
@@ -35,10 +35,11 @@ def is_symmetric(table: Array, problem: ByGroups) -> bool:
 
 
 def class_table(release: ArrayLike, problem: ByGroups) -> Array:
-    """``release`` as float64, refused if it is no table of probabilities of all answers, full or symmetric.
+    """``release`` as float64, refused unless it is a full or symmetric table of the probabilities of all answers.
 
-    A row that sums to 1 within rounding stays as it is; one that does within 1e-9 is divided by its sum. What is drawn
-    from it sums to 1 exactly and differs from it in its largest entry alone, relatively by `drawn` at most.
+    A row that sums to 1 within rounding stays as it is; a row that sums to 1 within 1e-9 is divided by its sum. The
+    sampled probabilities sum to 1 exactly and differ from the stored row in its largest entry only, by at most the
+    relative distance `drawn`.
     """
     table = array("release", release, None, 0, 1, "[]", hint="Pass the probabilities of all answers.") + 0.0
     forms: list[tuple[int, ...]] = [(*problem.table_shape, problem.n_answers)]
@@ -54,32 +55,32 @@ def class_table(release: ArrayLike, problem: ByGroups) -> Array:
     if is_symmetric(table, problem):
         votes = sorted_counts(problem.K, problem.n_classes)
         equal = votes[:, 1:] == votes[:, :-1]
-        for j in range(1, problem.n_classes):  # a class takes the probability of the one before with as many votes
+        for j in range(1, problem.n_classes):  # equal votes: the probability of the class before
             tied = equal[:, j - 1]
             if np.abs(table[tied, j] - table[tied, j - 1]).max(initial=0.0) > _GIVEN:
-                raise InputError("Classes with as many votes must have the same probability in a symmetric table.")
+                raise InputError("Classes with equal votes must have equal probabilities in a symmetric table.")
             table[tied, j] = table[tied, j - 1]
         sums = table.sum(axis=-1, keepdims=True)
     return np.asarray(np.where(np.abs(sums - 1) <= (2 * problem.n_answers + 2) * _U, table, table / sums))
 
 
 def drawn(answers: int) -> float:
-    """Of a stored entry, how far what is drawn may be from it, relatively.
+    """The largest relative distance between a stored entry and the sampled probability.
 
     With O answers the computed sum of a row is within (2 O + 2) u of 1, and that of exact numbers within (3 O + 2) u;
-    the largest entry, or mass of classes with as many votes, takes that difference, and is at least 1 / O.
+    the largest entry, or the largest mass of classes with equal votes, takes that difference, and is at least 1 / O.
     """
     return answers * (3 * answers + 2) * _U
 
 
 def mixed(table: Array, share: float) -> Array:
-    """``share`` of a release and 1 - ``share`` of an answer at random, all as likely."""
+    """The release with probability ``share``, else a uniformly random answer."""
     even = np.asarray(share * table + (1 - share) / table.shape[-1])
     return np.asarray(even / even.sum(axis=-1, keepdims=True))
 
 
 def block_sizes(problem: ByGroups) -> NDArray[np.intp]:
-    """How many answers the block has that begins at each entry of a symmetric table; 0 where none begins."""
+    """The size of the block that begins at each entry of a symmetric table; 0 where none begins."""
     counts = sorted_counts(problem.K, problem.n_classes)
     begins = np.ones((len(counts), problem.n_answers + 1), dtype=np.bool_)  # the end of a row begins another
     begins[:, 1 : problem.n_classes] = counts[:, 1:] != counts[:, :-1]
@@ -95,7 +96,7 @@ def masses(entries: list[float], sizes: list[int]) -> list[Fraction]:
     Raises
     ------
     InputError
-        If the others do not leave what the block of largest mass says, or a block has different entries.
+        If the row does not sum to 1 within rounding, or a block has different entries.
     """
     chances = [size * Fraction(entry) for size, entry in zip(sizes, entries, strict=True)]
     implied = chances.index(max(chances))
@@ -116,7 +117,7 @@ def exact_rows(table: Array, problem: ByGroups) -> list[list[Fraction]]:
     Raises
     ------
     InputError
-        If a row is none of probabilities.
+        If a row does not hold probabilities.
     """
     rows = table.reshape(-1, problem.n_answers).tolist()
     if not is_symmetric(table, problem):

@@ -1,4 +1,4 @@
-"""The votes that the rows of a decision's tables are for, and which of them differ by the names of classes alone."""
+"""The vote counts of each row of a decision's table, and representatives of them up to a renaming of the classes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from darrm.problem.groups import ByGroups
 
 
 def all_votes(problem: ByGroups) -> Counts:
-    """The votes that each entry of a full table is for, shape (entries, groups, classes)."""
+    """The vote counts of each entry of a full table, shape (entries, groups, classes)."""
     each = [count_vectors(group.count, problem.n_classes) for group in problem.groups]
     places = np.indices(problem.table_shape).reshape(len(each), -1)
     return np.stack([votes[place] for votes, place in zip(each, places, strict=True)], axis=1)
 
 
 def votes_up_to_names(problem: ByGroups) -> Counts:
-    """Those votes of which all others are renamings: the classes of most votes, in the first group first, come first.
+    """One vector of vote counts for each set of renamings: classes in descending order of votes, by the first group.
 
-    Of one group they are those of a symmetric table.
+    For one group these are the rows of a symmetric table.
     """
     if len(problem.groups) == 1:
         return sorted_counts(problem.K, problem.n_classes)[:, None]
@@ -32,12 +32,12 @@ def votes_up_to_names(problem: ByGroups) -> Counts:
 
 
 def by_votes(votes: Counts) -> NDArray[np.intp]:
-    """The classes by their votes, the most first, in the first group first; shape (rows, classes)."""
+    """The classes in descending order of votes, the first group decides; shape (rows, classes)."""
     return np.lexsort([-votes[:, g] for g in reversed(range(votes.shape[1]))], axis=-1)
 
 
 def ways(votes: Counts) -> Array:
-    """How many vectors of votes are those of each row, of `votes_up_to_names`, under other names; shape (rows,)."""
+    """The number of distinct renamings of each row of `votes_up_to_names`; shape (rows,)."""
     runs, equal = np.ones(len(votes)), np.ones(len(votes))
     for j in range(1, votes.shape[-1]):
         equal = np.where((votes[..., j] == votes[..., j - 1]).all(axis=1), equal + 1, 1)
@@ -46,9 +46,9 @@ def ways(votes: Counts) -> Array:
 
 
 def class_probabilities(table: Array, problem: ByGroups, votes: Counts) -> Array:
-    """What a table of several answers, full or symmetric, says of any votes, shape (n, groups, classes); (n, answers).
+    """The probabilities of all answers, (n, answers), that a full or symmetric table has at votes (n, groups, classes).
 
-    A symmetric table is of one group.
+    A symmetric table has one group.
     """
     if table.shape == (*problem.table_shape, problem.n_answers):
         places = []

@@ -1,4 +1,4 @@
-"""The corners of what one private vote can do: their names, and how far a vote can move."""
+"""The corner points of the (epsilon, Delta)-DP region of one vote: their names and exact coordinates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STILL = 2
 
 
 class CornerCounts(NamedTuple):
-    """How many voters are at each corner (p, p'), in the order of `NAMES`; with Delta = 0 the last four are 0."""
+    """The number of voters at each corner (p, p'), in the order of `NAMES`; with Delta = 0 the last four are 0."""
 
     zeros: int
     ones: int
@@ -26,7 +26,7 @@ class CornerCounts(NamedTuple):
     one_near: int = 0
 
     def named(self) -> dict[str, int]:
-        """The corners that voters are at, by name."""
+        """The occupied corners, by name, with the number of voters at each."""
         return {name: count for name, count in zip(NAMES, self, strict=True) if count}
 
 
@@ -55,7 +55,7 @@ def weights(epsilon: float, Delta: float) -> Weights:
 
 
 class MovingCorner(NamedTuple):
-    """A corner (p, p') of an (epsilon, Delta)-DP bit that a reached voter may sit at, in exact numbers."""
+    """A corner (p, p') of an (epsilon, Delta)-DP bit that an affected voter may sit at, in exact numbers."""
 
     name: str
     p: Decimal

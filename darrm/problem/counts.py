@@ -1,4 +1,4 @@
-"""Votes for each class: all vectors (n_0, ..., n_(C-1)) of a sum, in one order that tables and files rely on."""
+"""Vote counts: all vectors (n_0, ..., n_(C-1)) of a given sum, in the order that tables and files rely on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from darrm.numerics.bisection import largest_that
 
 Counts = NDArray[np.int64]
 
-_DEEP = 100  # classes that one call after the other may take off
+_DEEP = 100  # classes; each takes one recursive call
 
 
 @lru_cache(maxsize=256)
 def count_vectors(total: int, classes: int) -> Counts:
-    """Every way in which ``total`` votes fall on the classes, shape (n, classes), n = C(total + classes - 1, total).
+    """All vectors of counts with the sum ``total``, shape (n, classes), n = C(total + classes - 1, total).
 
     Descending in n_0, then in n_1, and so on: for two classes the number of votes for class 1 rises from 0.
     """
@@ -39,10 +39,10 @@ def count_vectors(total: int, classes: int) -> Counts:
 
 
 def places(vectors: Counts) -> NDArray[np.intp]:
-    """The place of each vector in `count_vectors` of its sum, of which there must be less than 2^63; (..., C) to (...).
+    """The index of each vector in `count_vectors` of its sum, (..., C) to (...); there must be fewer than 2^63 vectors.
 
-    Before it are those that have more votes at the first class that differs: for each class but the last
-    C(later votes - 1 + classes that are left, classes that are left) of them.
+    Before a vector come those with more votes at the first class that differs: for each class but the last, C(later
+    votes - 1 + remaining classes, remaining classes) of them.
     """
     later = vectors[..., ::-1].cumsum(axis=-1)[..., ::-1]
     most, classes = int(later.max(initial=0)), vectors.shape[-1]
@@ -80,7 +80,7 @@ def sorted_counts(total: int, classes: int, most: int | None = None) -> Counts:
 @lru_cache(maxsize=64)
 def n_sorted_counts(total: int, classes: int) -> int:
     """How many `sorted_counts` there are, without listing them."""
-    ways = [1] + [0] * total  # of sums by parts of at most 1, 2, ... classes
+    ways = [1] + [0] * total  # partitions of each sum into parts of at most 1, 2, ... classes
     for part in range(1, classes + 1):
         for value in range(part, total + 1):
             ways[value] += ways[value - part]
@@ -88,7 +88,7 @@ def n_sorted_counts(total: int, classes: int) -> int:
 
 
 def more_sorted_counts(total: int, classes: int, most: int) -> bool:
-    """Whether `sorted_counts` are more than ``most``, told before they are listed or even counted.
+    """Whether there are more than ``most`` `sorted_counts`, found without listing or counting them.
 
     Every sorted vector has at most c! orders, so that for any c <= classes there are at least
     C(total + c - 1, c - 1) / c! of them.
@@ -99,7 +99,7 @@ def more_sorted_counts(total: int, classes: int, most: int) -> bool:
 
 
 def largest_total(classes: int, most: int) -> int:
-    """The largest total of which `sorted_counts` are at most ``most``."""
+    """The largest total with at most ``most`` `sorted_counts`."""
     return largest_that(math.inf, lambda total: not more_sorted_counts(total, classes, most))
 
 
@@ -121,5 +121,5 @@ class Ranking:
         self._keys = keys[self._order]
 
     def of(self, vectors: Counts) -> NDArray[np.intp]:
-        """The place of each vector, all of which must be in the list; shape (..., classes) to (...)."""
+        """The index of each vector, shape (..., classes) to (...); all must be in the list."""
         return np.asarray(self._order[np.searchsorted(self._keys, vectors @ self._weights)])

@@ -1,4 +1,4 @@
-"""Decisions by groups of voters: what is assumed of each group, and what is guaranteed for the answer."""
+"""Decisions by groups of voters: the assumption on each group, and the guarantee for the answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class DecisionProblem(ByGroups):
 
     Every voter names one of C classes. Given the data set D, voters are independent. Let n = (n_1, ..., n_G) be the
     numbers of votes for each class in each group. The release looks at n and gives answer o with probability X_o(n).
-    Voters of group g are (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and
-    in no group more than its own ``max_affected``. Let P, P' be any two
-    distributions of n that such voters can have on adjacent data sets, and S any set of answers. The release is
-    (epsilon, delta)-DP if and only if, for all of them,
+    Voters of group g are (epsilon_g, delta_g)-DP. Between neighbouring data sets at most ``max_affected`` voters are
+    affected, that is, have another distribution of their vote, and in no group more than its own ``max_affected``. Let
+    P, P' be any two distributions of n that such voters can have on neighbouring data sets, and S any set of answers.
+    The release is (epsilon, delta)-DP if and only if, for all of them, the hockey-stick divergence is at most delta:
 
         sum over o in S of  E_P[X_o] - e^epsilon E_P'[X_o]  <=  delta.
 
@@ -36,18 +36,18 @@ class DecisionProblem(ByGroups):
     groups : sequence of VoterGroup
         Either all voters have names or none has, and no two the same.
     epsilon : float in (0, 1e6]
-        Privacy of one decision, in nats. It may be less than what one vote costs.
+        Epsilon of one decision, in nats. It may be less than the epsilon of one vote.
     delta : float in [0, 1), optional
         Delta of one decision, which is (epsilon, delta)-DP; 0 if not given. It has no default if a group has a delta of
         its own.
     classes : int, at least 2, or names
-        What voters and release answer: how many classes there are, or what they are called. Names are kept as text.
+        The number of classes that voters and release choose from, or the names of the classes. Names are kept as text.
     max_affected : int, optional
-        How many voters one change of the data can reach, over all groups; as many as the groups allow if not given.
+        The largest number of affected voters, over all groups; as many as the groups allow if not given.
     adjacency : str, default "replace-one"
-        What "adjacent" means, for the voters and for the release alike; free text in one line.
+        The neighbouring relation, the same for the voters and for the release; free text in one line.
     none : bool
-        Whether the release has a further answer, "none" of the classes; its number is C.
+        Whether the release has a further answer, "none" of the classes, with the number C.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class DecisionProblem(ByGroups):
     n_classes, n_answers : int
         C, and C or C + 1.
     names, answers : tuple of str
-        What the classes are called, and what the answers are.
+        The names of the classes, and of the answers.
     voters : tuple of str, or None
-        What the voters are called, group after group; None if they have no names.
+        The names of the voters, group after group; None if they have no names.
 
     Raises
     ------
@@ -67,9 +67,10 @@ class DecisionProblem(ByGroups):
 
     Notes
     -----
-    Neighbours are symmetric: with (D, D') the pair (D', D) is adjacent too. Who the voters are does not depend on the
-    data. The guarantee is for one decision, and for those who see it: the aggregator sees the votes. What several
-    decisions cost depends on whether the voters are fresh or fixed, see the documentation.
+    Neighbours are symmetric: if D' is a neighbour of D, then D is a neighbour of D'. The voters must not be chosen by
+    the data. The guarantee is for one decision, against anyone who sees the decision alone. It does not hold against
+    the aggregator, who receives the votes. The cost of several decisions depends on whether the voters are fresh or
+    fixed (docs/fresh_or_fixed.md).
 
     Examples
     --------
@@ -99,13 +100,14 @@ class DecisionProblem(ByGroups):
         none: bool = False,
     ) -> None:
         model = VoterModel(groups, classes, max_affected, adjacency, none)
-        hint = "Pass the privacy of one decision in nats, e.g. 1.0."
+        hint = "Pass the epsilon of one decision in nats, e.g. 1.0."
         epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint=hint)
         if delta is None:
             if any(group.delta for group in model.groups):
                 raise InputError(
-                    "delta must be given where a group has a delta of its own. Got none. Those of the affected voters "
-                    f"come together to {model.least_delta!r}: pass that or more. Less is allowed, at more noise."
+                    "delta must be given where a group has a delta of its own. Got none. The deltas of the affected "
+                    f"voters compose to {model.least_delta!r}: pass that or more. A smaller delta is allowed, and "
+                    "takes more noise."
                 )
             delta = 0.0
         delta = real("delta", delta, 0, 1, "[)", hint="Pass the delta of one decision, e.g. 1e-5.")
@@ -125,18 +127,18 @@ class DecisionProblem(ByGroups):
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """The same, exactly."""
+        """The epsilon guaranteed for one decision (nats), exactly."""
         return Fraction(self.epsilon)
 
     @property
     def model(self) -> VoterModel:
-        """Who votes, and whom one change of the data reaches, without what the release is held to."""
+        """The voters and their adjacency, without the guarantee of the release."""
         return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency, self.none)
 
     def with_present(self, present: Sequence[int]) -> DecisionProblem:
-        """The same with so many voters of each group present, at least one in all; groups without any are left out.
+        """The problem with these numbers of voters present in each group, at least one in all, without empty groups.
 
-        It has no names: any so many voters of a group may be present.
+        It has no names, because any voters of a group may be the present ones.
         """
         return decision_by(self.model.with_present(present), self.epsilon, self.delta)
 
@@ -145,14 +147,14 @@ AnyProblem: TypeAlias = MajorityProblem | DecisionProblem
 
 
 def decision_by(model: VoterModel, epsilon: float, delta: float = 0.0) -> DecisionProblem:
-    """The decision of these voters that is held to (epsilon, delta)."""
+    """The problem of a decision by these voters that must be (epsilon, delta)-DP."""
     return DecisionProblem(model.groups, epsilon, delta, model.classes, model.max_affected, model.adjacency, model.none)
 
 
 def allowance(problem: AnyProblem) -> float:
-    """What one release may cost in multiples of the epsilon of a vote; NaN unless all votes have one finite epsilon.
+    """The epsilon of one release in multiples of that of a vote; NaN unless all votes have one finite epsilon.
 
-    Of a majority that is its m, to the last bit.
+    For a majority this is its m, to the last bit.
     """
     epsilons = {group.epsilon for group in problem.groups}
     if len(epsilons) > 1 or math.inf in epsilons:
@@ -162,7 +164,7 @@ def allowance(problem: AnyProblem) -> float:
 
 
 def sizes_of(problem: ByGroups) -> str:
-    """How many voters the groups have, in words; of many groups the first few."""
+    """The sizes of the groups in words; if there are many groups, of the first few."""
     sizes = [f"{group.count} voters" for group in problem.groups]
     more = len(sizes) - _NAMED
     return ", ".join(sizes) if more <= 1 else f"{', '.join(sizes[:_NAMED])} and {more} more groups"

@@ -1,9 +1,9 @@
-"""How the table of a release is written down: which arrays are one, what is drawn from it, how noise is mixed in.
+"""Encodings of the release probabilities: valid arrays, the exact probabilities sampled, and mixing with noise.
 
-    gamma      of a majority: gamma(l), the probability of the true majority at l ones, else a fair coin
+    gamma      of a majority: gamma(l), the probability of releasing the true majority at l ones, else a fair coin flip
     binary     of a decision between two answers: Pr[answer 1] at each vector of the numbers of ones in the groups
-    full       of several answers: the probabilities of all at each vector of votes
-    symmetric  the same for one group and classes that are all alike: at sorted votes
+    full       of several answers: the probabilities of all answers at each vector of votes
+    symmetric  of several answers, for one group and classes treated alike: the probabilities at sorted votes
 
 A majority has the encoding gamma alone: 1/2 + gamma/2 is not exact in float64.
 """
@@ -29,21 +29,23 @@ _HALF = Fraction(1, 2)
 
 
 class Encoding(NamedTuple):
-    """One way to write a table down.
+    """One encoding of release probabilities as an array.
 
     Attributes
     ----------
     name : str
     key : str
-        What design files call the array; its exact numbers have that name and ``_hex``.
+        The key of the array in design files; its exact numbers have that key followed by ``_hex``.
     checked : callable
-        Takes an array and a problem; returns it as float64. Raises `InputError` if it is none for that problem.
+        Takes an array and a problem; returns the array as float64. Raises `InputError` if it does not encode a release
+        of that problem.
     mixed : callable
-        Takes a table and a share s; returns that of "the release with probability s, else any answer, all as likely".
+        Takes a table and a share s; returns the table of "this release with probability s, else a uniformly random
+        answer".
     probabilities : callable
         Takes a table; returns the probabilities of all answers, as float64, with a last axis for them.
     exact : callable
-        Takes a table and a problem; returns what is drawn: for each row the exact probability of every answer.
+        Takes a table and a problem; returns the exact sampled probability of every answer, for each row.
     """
 
     name: str
@@ -59,7 +61,7 @@ def _gamma(release: ArrayLike, problem: Any) -> Array:
 
 
 def binary_table(release: ArrayLike, problem: ByGroups) -> Array:
-    """``release`` as a float64 array of the problem's shape, refused if it is no table of probabilities of answer 1."""
+    """``release`` as a float64 array of the problem's shape, refused unless it holds probabilities of answer 1."""
     hint = "Pass Pr[answer 1] for every count of ones in each group."
     return array("release", release, problem.table_shape, 0, 1, "[]", hint=hint) + 0.0
 
@@ -89,7 +91,7 @@ ENCODINGS = {encoding.name: encoding for encoding in (GAMMA, BINARY, FULL, SYMME
 
 
 def of(problem: object, release: ArrayLike) -> Encoding:
-    """The encoding that an array for a problem has, whether or not it is a table for it; of any other problem gamma."""
+    """The encoding that an array for a decision would have, valid or not; gamma for any other problem."""
     if not isinstance(problem, DecisionProblem):
         return GAMMA
     if problem.binary:
@@ -98,16 +100,16 @@ def of(problem: object, release: ArrayLike) -> Encoding:
 
 
 def table(release: ArrayLike, problem: object) -> Array:
-    """``release`` as float64, in the form that files hold; `InputError` if it is no table of the problem."""
+    """``release`` as float64, as files hold it; `InputError` if it does not encode a release of the problem."""
     if hasattr(release, "problem"):
         raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
     return of(problem, release).checked(release, problem)
 
 
 def of_answers(answers: Array, problem: ByGroups) -> Array:
-    """A table of the probabilities of answers as the problem writes it: of a majority gamma = 2 Pr[the majority] - 1.
+    """The probabilities of answers in the problem's encoding; for a majority gamma = 2 Pr[the majority] - 1.
 
-    Of two answers ``answers`` has those of answer 1; a majority's must treat both alike.
+    For two answers ``answers`` holds the probabilities of answer 1; for a majority it must treat both answers alike.
     """
     if of(problem, answers) is not GAMMA:
         return answers
@@ -118,7 +120,7 @@ def of_answers(answers: Array, problem: ByGroups) -> Array:
 
 
 def in_form(values: Array, problem: ByGroups) -> Array:
-    """A table from its entries in order: how many there are says whether it is full or symmetric."""
+    """A table from its entries in order; their number decides whether it is full or symmetric."""
     if isinstance(problem, DecisionProblem):
         if problem.binary:
             return values.reshape(problem.table_shape)

@@ -1,4 +1,4 @@
-"""Which corners a decision's voters are taken to have, so that all their multisets can be gone through."""
+"""The corners at which a decision's voters are placed, chosen so that all multisets can be searched."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ MAX_ENTRIES = 30_000_000
 
 
 class GroupCase(NamedTuple):
-    """Where a worst case of a decision is: the answer, and how many voters of each group are at which corner."""
+    """A worst case of a decision: the answer, and the number of voters of each group at each corner."""
 
     answer: int
     counts: tuple[CornerCounts, ...]
 
     @property
     def reached(self) -> tuple[int, ...]:
-        """How many voters of each group are reached."""
+        """The number of affected voters of each group."""
         return tuple(sum(counts[STILL:]) for counts in self.counts)
 
     def named(self) -> dict[str, int]:
-        """The answer and, group by group, the corners that voters are at."""
+        """The answer and the occupied corners of each group, in words."""
         parts = {
             f"group {g} at {corner}": number
             for g, counts in enumerate(self.counts, 1)
@@ -35,9 +35,9 @@ class GroupCase(NamedTuple):
 
 
 def entries(problem: ByGroups, *, pure: bool = False, most: float = math.inf) -> int:
-    """How many multisets of corners of all groups there are, sure voters included; ``pure`` as if no delta was.
+    """The number of multisets of corners, deterministic voters included; with ``pure`` as if no voter had a delta.
 
-    Of more than ``most`` it counts only so far as to see that: any number of voters takes no time then.
+    Counting stops once the number exceeds ``most``, so that any number of voters is answered at once.
     """
     sizes = [1]
     for group in problem.groups:
@@ -46,7 +46,7 @@ def entries(problem: ByGroups, *, pure: bool = False, most: float = math.inf) ->
         for n in range(min(group.max_affected, problem.max_affected) + 1):
             own.append(math.comb(n + kinds - 1, kinds - 1) * (group.count - n + 1))
             total += own[-1]
-            if total > most:  # with nobody of another group reached
+            if total > most:  # with no voter of another group affected
                 return total
         length = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
         sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(length)]
@@ -57,11 +57,12 @@ def entries(problem: ByGroups, *, pure: bool = False, most: float = math.inf) ->
 
 @lru_cache(maxsize=64)
 def group_corners(problem: ByGroups) -> tuple[tuple[tuple[MovingCorner, ...], ...], Decimal]:
-    """The corners of each group, and the probability that is left for voters that fail.
+    """The corners of each group, and the probability that an affected voter's delta event occurs.
 
-    With all corners of Lemma 2 nothing is left. Where their multisets are too many, voters are taken to be pure, and
-    all that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters;
-    an excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
+    All corners of Lemma 2 contain that event, and the probability is 0. Where their multisets are too many, voters are
+    taken as (epsilon, 0)-DP, with d = 1 - prod of (1 - delta_i), largest over the affected voters, set aside. A
+    hockey-stick divergence E between such voters then bounds that of the real ones by d + (1 - d) E (docs/decisions.md,
+    Lemma D4).
     """
     if not any(group.delta for group in problem.groups) or entries(problem, most=MAX_ENTRIES) <= MAX_ENTRIES:
         return tuple(moving_corners(group.epsilon, group.delta) for group in problem.groups), Decimal(0)

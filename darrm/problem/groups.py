@@ -1,4 +1,4 @@
-"""Groups of voters, and what every problem says by them: who votes, for what, and whom a change of the data reaches."""
+"""Groups of voters, and the properties that every problem derives from them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-NONE = "none"  # the answer that names no class
-_ROUNDING = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
+NONE = "none"  # the answer that is not a class
+_ROUNDING = Decimal("1e-50")  # relative error of some thousand operations with 60 digits
 
 
 @dataclass(frozen=True, init=False)
 class VoterGroup:
-    """Voters that are equally private.
+    """A group of voters with the same privacy parameters.
 
     Parameters
     ----------
     count : int, at least 1
-        How many there are.
+        Number of voters in the group.
     epsilon : float in (0, 1e6], or infinity
-        Privacy of one voter, in nats; infinity for voters that are not private, such as teachers trained without noise.
+        Epsilon of one voter, in nats; infinity for non-private voters, such as teachers trained without noise.
     delta : float in [0, 1)
-        Delta of one voter: each is (epsilon, delta)-DP, independently of the others given the data. It says nothing
-        more where epsilon is infinite.
+        Delta of one voter: each is (epsilon, delta)-DP, independently of the others given the data. It has no effect
+        where epsilon is infinite.
     max_affected : int in [1, count], optional
-        How many voters of the group one change of the data can reach; all of them if not given. See
-        `darrm.MajorityProblem` for what may be counted.
+        The largest number of affected voters in the group; all of them if not given. See `darrm.MajorityProblem` for
+        the rules of counting them.
     names : sequence of ``count`` different str, optional
-        What the voters are called: the columns of votes files and data frames that are theirs. Not ``id`` or ``label``.
-        Space around a name is left out, and accents are in one normal form (NFC). Names change no guarantee: groups and
-        problems that differ in them alone are equal. A group by ``dataclasses.replace`` has none: make it anew with
-        them.
+        Names of the voters, which are the names of their columns in votes files and data frames. Not ``id`` or
+        ``label``. Space around a name is stripped, and accents are in one normal form (NFC). Names change no guarantee:
+        groups and problems that differ in names alone are equal. ``dataclasses.replace`` drops the names: construct the
+        group again with them.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class VoterGroup:
 
     Examples
     --------
-    Four voters, and seven of whom one change of the data reaches one at most:
+    Four voters, and seven of which at most one is affected between neighbouring data sets:
 
     >>> import darrm
     >>> groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2, max_affected=1)]
@@ -73,7 +73,7 @@ class VoterGroup:
     ) -> None:
         count = whole("count", count, hint="Pass the number of voters of the group, e.g. 4.")
         if not (isinstance(epsilon, float) and epsilon == math.inf):
-            allowed = f"in (0, {MAX_EPSILON:g}], or math.inf for voters that are not private"
+            allowed = f"in (0, {MAX_EPSILON:g}], or math.inf for non-private voters"
             epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", allowed=allowed, hint="Pass nats, e.g. 0.5.")
         hint = "Pass the delta of one voter, e.g. 1e-6."
         delta = real("delta", delta, 0, 1, "[)", hint=hint) + 0.0
@@ -81,17 +81,18 @@ class VoterGroup:
             max_affected = count
         else:
             in_count = f"in [1, count] = [1, {count}]"
-            hint = "Pass the number of voters of the group that one record can reach, or leave it out for all."
+            hint = "Pass the number of voters of the group that one record can affect, or leave it out for all."
             max_affected = whole("max_affected", max_affected, 1, count, allowed=in_count, hint=hint)
         for name, value in zip(self.__dataclass_fields__, (count, epsilon, delta, max_affected), strict=True):
             object.__setattr__(self, name, value)
-        # No field of the dataclass: what is compared, digested and cached is the mathematics, which no name changes.
+        # Names are not a field of the dataclass, because they do not change the mathematics that is compared and
+        # cached.
         self.__dict__["names"] = None if names is None else voter_names(names, count)
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the voters are called, None if they have no names."""
-        names: tuple[str, ...] | None = self.__dict__.get("names")  # pickles from before there were names have none
+        """The names of the voters, None if they have none."""
+        names: tuple[str, ...] | None = self.__dict__.get("names")  # pickles from before names existed have none
         return names
 
     def __repr__(self) -> str:
@@ -101,7 +102,7 @@ class VoterGroup:
 
 
 class ByGroups:
-    """What follows from the groups of a problem, its classes, and how many voters one change of the data reaches.
+    """Properties derived from the groups of a problem, its classes, and its largest number of affected voters.
 
     A majority is the problem of one group with two classes.
     """
@@ -127,52 +128,52 @@ class ByGroups:
 
     @property
     def voters(self) -> tuple[str, ...] | None:
-        """What the voters are called, group after group: the order of a row of votes; None if they have no names."""
+        """The names of the voters, group after group, the order of a row of votes; None if they have none."""
         if self.groups[0].names is None:
             return None
         return tuple(name for group in self.groups for name in group.names or ())
 
     @property
     def table_shape(self) -> tuple[int, ...]:
-        """How many vectors of votes each group has: (K_1 + 1, ..., K_G + 1), the numbers of ones, for two classes.
+        """Number of vectors of votes in each group: for two classes the numbers of ones, (K_1 + 1, ..., K_G + 1).
 
-        For C classes they are C(K_g + C - 1, C - 1), in the order of `darrm.problem.counts.count_vectors`.
+        For C classes there are C(K_g + C - 1, C - 1), in the order of `darrm.problem.counts.count_vectors`.
         """
         others = self.n_classes - 1
         return tuple(math.comb(group.count + others, others) for group in self.groups)
 
     @property
     def n_classes(self) -> int:
-        """C: how many classes voters have to choose from."""
+        """C, the number of classes that voters choose from."""
         return self.classes if isinstance(self.classes, int) else len(self.classes)
 
     @property
     def n_answers(self) -> int:
-        """How many answers the release has."""
+        """Number of answers of the release."""
         return self.n_classes + self.none
 
     @property
     def binary(self) -> bool:
-        """Whether there are two answers: then a table holds the probabilities of answer 1 alone."""
+        """Whether there are two answers; if so, a table holds the probabilities of answer 1 only."""
         return self.n_answers == 2
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the classes are called."""
+        """The names of the classes."""
         return tuple(map(str, range(self.classes))) if isinstance(self.classes, int) else self.classes
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What the answers are called."""
+        """The names of the answers."""
         return (*self.names, NONE) if self.none else self.names
 
     def named(self, labels: ArrayLike) -> NDArray[np.str_]:
-        """What labels are called, or votes: the names of the answers in place of their numbers.
+        """Labels, or votes, by name: the names of the answers in place of their numbers.
 
         Parameters
         ----------
         labels : array_like of int in [0, n_answers), any shape
-            Such as what `darrm.mechanisms.PrivateDecision` releases: arrays of labels hold numbers.
+            Numbers of answers, such as the labels that `darrm.mechanisms.PrivateDecision` releases.
 
         Returns
         -------
@@ -181,7 +182,7 @@ class ByGroups:
         Raises
         ------
         InputError
-            If a label is the number of no answer.
+            If a label is not the number of an answer.
 
         Examples
         --------
@@ -193,13 +194,20 @@ class ByGroups:
         import numpy as np
 
         numbers = array(
-            "labels", labels, None, 0, self.n_answers - 1, "[]", wholes=True, hint="Pass what release gives."
+            "labels",
+            labels,
+            None,
+            0,
+            self.n_answers - 1,
+            "[]",
+            wholes=True,
+            hint="Pass the labels that release returns.",
         )
         return np.asarray(np.array(self.answers)[numbers.astype(np.intp)])
 
     @property
     def affected(self) -> tuple[Affected, ...]:
-        """The voters that one change of the data can affect at worst: the least private ones first.
+        """The voters that are affected in the worst case: the least private ones first.
 
         A group of which no voter is left counts with its delta alone: 0 voters of epsilon 0.
         """
@@ -217,12 +225,12 @@ class ByGroups:
 
     @property
     def exact_least_delta(self) -> Decimal:
-        """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i), from above."""
+        """The probability that the delta event of an affected voter occurs: 1 - prod of (1 - delta_i), rounded up."""
         return chance_of_failure(self.groups, self.max_affected)
 
 
 def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Decimal:
-    """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i), from above."""
+    """The probability that the delta event of an affected voter occurs: 1 - prod of (1 - delta_i), rounded up."""
     smallest = min((Decimal(group.delta) for group in groups if group.delta), default=None)
     if smallest is None:
         return Decimal(0)
@@ -240,7 +248,7 @@ def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Deci
 
 
 def checked_present(problem: ByGroups, present: Sequence[int]) -> tuple[int, ...]:
-    """How many voters of each group are present, as ints, refused unless the problem has so many."""
+    """The numbers of present voters of each group, as ints, refused above the sizes of the groups."""
     sizes = [group.count for group in problem.groups]
     if not isinstance(present, list | tuple) or len(present) != len(sizes):
         raise refusal("present", f"one number for each of {len(sizes)} groups", present)

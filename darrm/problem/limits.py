@@ -1,4 +1,4 @@
-"""What a release is held to: the guarantee of its problem, or points of a whole profile."""
+"""The limits that a release must keep: the guarantee of its problem, or points of a privacy profile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TEXTBOOK = {"bounded": "replace-one", "substitute": "replace-one", "unbounded":
 
 
 def adjacency_text(adjacency: object) -> str:
-    """What "adjacent" means, refused unless it is a text of one line, and if it is a usual name spelt otherwise."""
+    """The neighbouring relation as a text of one line; a common name in another spelling is refused."""
     if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
         raise InputError(
             f"adjacency must be a text of one line. Got {adjacency!r}. "
@@ -36,17 +36,17 @@ def adjacency_text(adjacency: object) -> str:
 
 
 def _letters(name: str) -> str:
-    """A name of neighbours without what spellings differ in: "Add or remove one" and "add-remove" are one."""
+    """A neighbouring relation without differences of spelling: "Add or remove one" equals "add-remove"."""
     return re.sub(r"[\s_/-]", "", name.lower()).removesuffix("one").replace("addorremove", "addremove")
 
 
 def adjacency_in_print(adjacency: str) -> str:
-    """What neighbours are: a name as it is, any other text in quotes, so that it cannot pass for a part of ours."""
+    """The neighbouring relation for print: a known name as it is, any other text in quotes."""
     return adjacency if re.fullmatch(r"[\w-]+", adjacency) else repr(adjacency)
 
 
 def of_neighbours(adjacency: str, Deltas: Sequence[float]) -> str:
-    """What to ask of fixed voters of these Deltas, whose privacy may be for other neighbours; else nothing."""
+    """A reminder for fixed voters of these Deltas, whose epsilon may be for other neighbours; else empty."""
     if adjacency != "replace-one" or not Deltas:
         return ""
     if not any(Deltas):
@@ -54,21 +54,21 @@ def of_neighbours(adjacency: str, Deltas: Sequence[float]) -> str:
     return "Accountants of DP-SGD mostly speak of a record added or removed. If yours does, say adjacency add-remove."
 
 
-# An accuracy or a prior may be wrong at no cost in privacy, but not read off what the design protects: a change of one
-# vote then changes the whole table, and a label with it, by more than any certificate of either table says.
+# An accuracy or a prior may be wrong at no cost in privacy, but it must not be measured on the protected data. A change
+# of one vote would then change the whole table, which no certificate of either table covers.
 ELSEWHERE = "if it comes from elsewhere than these votes or records"
 
 
 def rests_not_on(what: str) -> str:
-    """That the guarantee does not rest on ``what`` and under which condition, the same wherever it is printed."""
+    """The sentence that the guarantee does not rest on ``what``, with its condition."""
     return (
-        f"The guarantee does not rest on {what}, {ELSEWHERE}. Whatever else shapes the design must come from elsewhere "
-        "too, such as costs, m, epsilon and the choice of the design."
+        f"The guarantee does not rest on {what}, {ELSEWHERE}. Whatever else shapes the design must come from "
+        "elsewhere too, such as costs, m, epsilon and the choice of the design."
     )
 
 
 class Affected(NamedTuple):
-    """Voters of one kind that a single change of the data can affect: how private each is, and how many."""
+    """Affected voters of equal privacy parameters, and their number."""
 
     epsilon: float
     Delta: float
@@ -76,7 +76,7 @@ class Affected(NamedTuple):
 
 
 class Problem(Protocol):
-    """What every problem says, whatever its voters are. `darrm.MajorityProblem` is one."""
+    """The properties that every problem has. `darrm.MajorityProblem` is one."""
 
     @property
     def K(self) -> int:
@@ -88,15 +88,15 @@ class Problem(Protocol):
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """The epsilon guaranteed for one release (nats), exactly."""
+        """The epsilon guaranteed for one release (nats), as an exact number."""
 
     @property
     def release_epsilon(self) -> float:
-        """The same, to float64."""
+        """The epsilon guaranteed for one release (nats), rounded to float64."""
 
     @property
     def affected(self) -> tuple[Affected, ...]:
-        """The voters that one change of the data can affect, kind by kind."""
+        """The affected voters, by privacy parameters."""
 
 
 P = TypeVar("P", bound=Problem)
@@ -110,7 +110,7 @@ class Limit(Generic[P_co]):
     Attributes
     ----------
     problem : Problem
-        Says what the voters are.
+        Describes the voters.
     epsilon : Decimal
         To 120 digits.
     delta : float
@@ -122,7 +122,7 @@ class Limit(Generic[P_co]):
 
 
 def guarantee(problem: P) -> Limit[P]:
-    """The guarantee of a problem as a limit; its epsilon to 120 digits, exact for all float64 but the tiniest."""
+    """The guarantee of a problem as a limit; epsilon has 120 digits, exact for all float64 but the tiniest."""
     if isinstance(problem, type) or not hasattr(problem, "exact_epsilon"):
         raise InputError(f"problem must be a darrm.MajorityProblem or a darrm.DecisionProblem. Got {problem!r}.")
     return Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
@@ -135,7 +135,7 @@ def _to_120_digits(exact: Fraction) -> Decimal:
 
 
 def weakest(affected: tuple[Affected, ...]) -> Affected:
-    """As many voters as all kinds together, each no more private than the least private: a bound for all of them."""
+    """As many voters as are affected, each with the parameters of the least private: a bound for all of them."""
     return Affected(
         max(kind.epsilon for kind in affected),
         max(kind.Delta for kind in affected),
@@ -144,7 +144,7 @@ def weakest(affected: tuple[Affected, ...]) -> Affected:
 
 
 def losses(affected: tuple[Affected, ...]) -> Decimal:
-    """What all affected voters lose together without their Delta (nats); one that is not private counts as 400."""
+    """The sum of the epsilons of all affected voters (nats); a non-private voter counts as 400."""
     with localcontext(context(DIGITS)):
         total = Decimal(0)
         for kind in affected:
@@ -153,7 +153,7 @@ def losses(affected: tuple[Affected, ...]) -> Decimal:
 
 
 def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple[float, float], ...]:
-    """Pairs (epsilon, delta) as floats; `InputError` if they are none."""
+    """The given points as pairs (epsilon, delta) of floats; `InputError` if they are not."""
     try:
         pairs = [(epsilon, delta) for epsilon, delta in profile or ()]
     except (TypeError, ValueError):
@@ -170,11 +170,11 @@ def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple
 
 
 def point_text(epsilon: float, limit: Limit[P]) -> str:
-    """A point of a profile in words, and where it was read if that is not at its own ``epsilon``."""
+    """A point of a profile in words, with the epsilon at which it was evaluated if that is not its own ``epsilon``."""
     read = (
         ""
         if Decimal(epsilon) == limit.epsilon
-        else f" (read at epsilon {float(limit.epsilon):.15g}, which is stricter)"
+        else f" (evaluated at epsilon {float(limit.epsilon):.15g}, which is stricter)"
     )
     return f"({epsilon:.15g}, {limit.delta:.15g})-DP{read}"
 
@@ -182,9 +182,8 @@ def point_text(epsilon: float, limit: Limit[P]) -> str:
 def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[Limit[P], ...]:
     """The points (epsilon, delta) of a profile as limits for the release of ``problem``.
 
-    No epsilon, and no infinite one, is read further out than 14 nats above what all affected voters lose together
-    without their Delta. That is stricter, and no loss but those of Delta is beyond. Voters that are not private count
-    as 400 nats.
+    An epsilon, infinity included, is lowered to at most 14 nats above the sum of the epsilons of all affected voters.
+    That is stricter, and only the Deltas matter beyond it. A non-private voter counts as 400 nats.
 
     Raises
     ------
@@ -197,7 +196,7 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
         end = losses(problem.affected) + 14
         for epsilon, delta in points:
             if epsilon == delta == 0:
-                raise InputError("The point (0, 0) of a profile leaves nothing of the votes. Raise epsilon or delta.")
+                raise InputError("The point (0, 0) of a profile hides all votes. Raise epsilon or delta.")
             limits.append(Limit(problem, min(Decimal(epsilon), end) if epsilon < math.inf else end, delta))
     for (epsilon, delta), (further, lower) in pairwise(points):
         if not (epsilon < further and delta >= lower):

@@ -1,4 +1,4 @@
-"""The problem that darrm solves: what is assumed of the voters and what is guaranteed for their majority."""
+"""The majority problem: the assumption on the voters and the guarantee for their majority."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class MajorityProblem(ByGroups):
     """Release the majority of K private votes with (m epsilon, delta)-differential privacy.
 
     Voters M_1, ..., M_K look at one data set D and vote 0 or 1, independently given the data.
-    For adjacent D and D' write p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1]. Each voter is
+    For neighbouring D and D' write p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1]. Each voter is
     (epsilon, Delta)-DP, so every pair (p_i, p'_i) obeys, in both directions,
 
         p  <= e^epsilon p' + Delta,      1 - p' <= e^epsilon (1 - p) + Delta,
 
-    and p_i = p'_i for all but at most ``max_affected`` of them. Let L ~ PoissonBinomial(p) be the number of
-    ones. DaRRM with noise function gamma releases the true majority with probability gamma(L) and a fair
-    coin otherwise; with F(l) = sign(l - K/2) gamma(l),
+    and p_i = p'_i for all but at most ``max_affected`` of them, the affected voters. Let L ~ PoissonBinomial(p) be the
+    number of ones. DaRRM with noise function gamma releases the true majority with probability gamma(L) and a fair coin
+    flip otherwise; with F(l) = sign(l - K/2) gamma(l),
 
         Pr[release 1 | L = l] = (1 + F(l)) / 2.
 
-    A tie (K even, l = K/2) is a fair coin whatever gamma(K/2) is. The release is (m epsilon, delta)-DP if
+    A tie (K even, l = K/2) releases a fair coin flip for every gamma(K/2). The release is (m epsilon, delta)-DP if
     and only if, for all allowed (p, p') and A(p) = E[F(L)],
 
         A(p) - e^(m epsilon) A(p') <= e^(m epsilon) - 1 + 2 delta.
@@ -41,24 +41,24 @@ class MajorityProblem(ByGroups):
     K : int, at least 1
         Number of voters; odd or even.
     m : float in (0, K]
-        Privacy allowance of the release, in multiples of epsilon; need not be whole. Below 1 the release is more
-        private than a vote.
+        Privacy allowance of the release, in multiples of epsilon; it need not be an integer. Below 1 the release is
+        more private than a vote.
     epsilon : float in (0, 1e6]
-        Privacy of one voter, in nats.
+        Epsilon of one voter, in nats.
     Delta : float in [0, 1)
         Delta of one voter: each is (epsilon, Delta)-DP.
     delta : float in [0, 1), optional
         Delta of the release; 1 - (1 - Delta)^max(m, 1) if not given. It may be below Delta.
     max_affected : int in [1, K], optional
-        How many voters one change of the data can reach.
+        The largest number of affected voters: those whose vote distribution may differ between neighbouring data sets.
         1: disjoint shards, if no other record changes its shard, such as a new record in the old record's place.
         2: a record is replaced, and its shard depends on its own content, and on no other record.
         K (the default, and the setting of the paper): every voter may see every record, or a removed record moves the
-        others.
-        Each reached voter must be (epsilon, Delta)-DP for what the change does to its own data. Where the content
-        decides the shard, one shard loses a record and another gains a record, or one shard has a record replaced.
+        others. Each affected
+        voter must be (epsilon, Delta)-DP for the change of its own data. Where the content decides the shard, one shard
+        loses a record and another gains a record, or one shard has a record replaced.
     adjacency : str, default "replace-one"
-        What "adjacent" means, for the voters' epsilon, for ``max_affected`` and for the release alike.
+        The neighbouring relation, the same for the voters' epsilon, for ``max_affected`` and for the release.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.
     release_epsilon : float in (0, K epsilon]
         The epsilon of the release, in nats; pass it by name in place of m. Then m is the largest float64 whose exact
@@ -80,10 +80,10 @@ class MajorityProblem(ByGroups):
 
     Notes
     -----
-    Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with
-    Majority Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one
-    release. The cost of many releases depends on the voters: fresh (new coins make every answer private by themselves)
-    or fixed (made private once). See docs/fresh_or_fixed.md.
+    Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority
+    Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one release. The cost
+    of many releases depends on the voters: fresh (each answer is private by its own randomness) or fixed (trained with
+    DP once). See docs/fresh_or_fixed.md.
 
     Examples
     --------
@@ -141,11 +141,11 @@ class MajorityProblem(ByGroups):
         total_epsilon: float | None = None,
     ) -> None:
         if release_epsilon is None:
-            release_epsilon = total_epsilon  # what it was called
+            release_epsilon = total_epsilon  # the name as the caller passed it
         K = whole("K", K, high=math.inf, hint="Pass the number of voters, e.g. 11.")
         in_K = f"in [1, K] = [1, {shown(K)}]"
         check_one_epsilon("epsilon", epsilon)
-        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one voter, e.g. 0.1.")
+        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the epsilon of one voter, e.g. 0.1.")
         m = _allowance(K, m, epsilon, release_epsilon)
         hint = "Pass the delta of one voter, e.g. 1e-5."
         Delta = real("Delta", Delta, 0, 1, "[)", hint=hint)
@@ -159,7 +159,7 @@ class MajorityProblem(ByGroups):
                 )
         hint = "Leave it out for 1 - (1 - Delta)^max(m, 1), or pass one in that range."
         delta = real("delta", delta, 0, 1, "[)", hint=hint)
-        hint = "Pass the number of voters one record can reach, or leave it out for all K."
+        hint = "Pass the number of voters one record can affect, or leave it out for all K."
         max_affected = K if max_affected is None else whole("max_affected", max_affected, 1, K, allowed=in_K, hint=hint)
         # -0.0 is in range but would print, and be stored, as another number than 0.
         values = (K, m, epsilon, Delta + 0.0, delta + 0.0, max_affected, adjacency_text(adjacency))
@@ -178,31 +178,31 @@ class MajorityProblem(ByGroups):
 
     @property
     def groups(self) -> tuple[VoterGroup]:
-        """All voters, who are one group."""
+        """All voters, as one group."""
         return (VoterGroup(self.K, self.epsilon, self.Delta, self.max_affected),)
 
     @property
     def classes(self) -> int:
-        """Two: 0 and 1."""
+        """Number of classes, which is two: 0 and 1."""
         return 2
 
     @property
     def none(self) -> bool:
-        """Whether there is a further answer, which a majority has not."""
+        """Whether there is a further answer; a majority has none."""
         return False
 
     @property
     def affected(self) -> tuple[Affected, ...]:
-        """The voters that one change of the data can affect: ``max_affected`` of them, each (epsilon, Delta)-DP."""
+        """The affected voters: ``max_affected`` of them, each (epsilon, Delta)-DP."""
         return (Affected(self.epsilon, self.Delta, self.max_affected),)
 
     @property
     def model(self) -> VoterModel:
-        """Who votes, and whom one change of the data reaches, without what the release is held to."""
+        """The voters and their adjacency, without the guarantee of the release."""
         return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency)
 
     def with_present(self, present: Sequence[int]) -> MajorityProblem:
-        """The problem itself: a noise function is for all K voters."""
+        """The problem itself; a noise function is defined for all K voters only."""
         if checked_present(self, present) != (self.K,):
             raise refusal("present", f"({self.K},): the noise function of a majority is for all voters", present)
         return self
@@ -227,7 +227,7 @@ def _allowance(K: int, m: float | None, epsilon: float, release_epsilon: float |
 
 
 def _largest_factor(total: Fraction, epsilon: Fraction) -> float:
-    """The largest float64 that times ``epsilon`` is at most ``total``; infinity beyond the range of float64."""
+    """The largest float64 whose product with ``epsilon`` is at most ``total``; infinity beyond the range of float64."""
     try:
         m = float(total / epsilon)
     except OverflowError:

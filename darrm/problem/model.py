@@ -1,4 +1,4 @@
-"""Who votes, and whom a change of the data reaches: all that a problem says but what the release is held to."""
+"""The voters of a problem and their adjacency, without the guarantee of the release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from darrm.problem.voter_names import check_different
 
 @dataclass(frozen=True, init=False)
 class VoterModel(ByGroups):
-    """Who votes for what, and how many voters one change of the data reaches.
+    """The voters, their classes, and the largest number of affected voters.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class VoterModel(ByGroups):
         if max_affected is None:
             max_affected = most
         else:
-            in_all = f"in [1, {most}], what the groups allow together"
-            hint = "Pass the number of voters one record can reach in all, or leave it out."
+            in_all = f"in [1, {most}], the number that the groups allow together"
+            hint = "Pass the number of voters one record can affect in all, or leave it out."
             max_affected = whole("max_affected", max_affected, 1, most, allowed=in_all, hint=hint)
         if not isinstance(none, bool):
             raise refusal("none", "True or False", none)
@@ -91,9 +91,9 @@ class VoterModel(ByGroups):
         return sum(group.count for group in self.groups)
 
     def with_present(self, present: Sequence[int]) -> VoterModel:
-        """The same with so many voters of each group present, at least one in all; groups without any are left out.
+        """The model with these numbers of voters present in each group, at least one in all, without empty groups.
 
-        It has no names: any so many voters of a group may be present.
+        It has no names, because any voters of a group may be the present ones.
         """
         groups = []
         for group, count in zip(self.groups, checked_present(self, present), strict=True):
@@ -106,8 +106,8 @@ class VoterModel(ByGroups):
 
 
 def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:
-    hint = "Pass how many classes there are, or their names."
-    allowed = f"a whole number in [2, {MAX_CLASSES}], or as many different names"
+    hint = "Pass the number of classes, or their names."
+    allowed = f"an integer in [2, {MAX_CLASSES}], or as many different names"
     if isinstance(classes, int) and not isinstance(classes, bool):
         return whole("classes", classes, 2, MAX_CLASSES, allowed=f"in [2, {MAX_CLASSES}]", hint=hint)
     try:
@@ -119,13 +119,13 @@ def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:
     for place, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
-        if name == "-1":  # numbers -1 would leave out who votes so, and absence must not depend on the vote
+        if name == "-1":  # -1 would leave out the voters who vote so, and absence must not depend on the vote
             raise InputError("A class must not be called -1, which stands for an absent voter. Pass another name.")
         if name in map(str, range(len(names))) and name != str(
             place
-        ):  # columns of numbers hold places, columns of text names
+        ):  # columns of numbers hold indices, columns of text hold names
             raise InputError(
-                f"A class called {name} must be at place {name}, as in votes that are numbers. Got {shown(names)}."
+                f"A class called {name} must be at index {name}, as in votes that are numbers. Got {shown(names)}."
             )
         if none and name == NONE:
             raise InputError(f"No class may be called {NONE} where that is a further answer. Pass another name.")

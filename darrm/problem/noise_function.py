@@ -1,4 +1,4 @@
-"""Noise functions gamma, and the probability of releasing 1 that they give."""
+"""Noise functions gamma, and the resulting probability of releasing 1."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from darrm._validation import array
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
-_ROUNDED = 1e-6  # what numbers that stand for one are apart at most, after rounding in print or in a solver
+_ROUNDED = 1e-6  # largest difference of two equal numbers after rounding in print or in a solver
 
 
 def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
-    """``gamma`` as a float64 array of shape (K + 1,), for any K of at least 1 if None, refused if no noise function.
+    """``gamma`` as a float64 array of shape (K + 1,), any K >= 1 if None, refused unless it is a noise function.
 
     In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it.
     """
@@ -30,7 +30,7 @@ def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
         hint = (
             "Average the two."
             if apart[l] < _ROUNDED
-            else "If these are chances of the label 1, they are the table of a decision: verify them with "
+            else "If these are probabilities of the label 1, they are the table of a decision: verify them with "
             "darrm.DecisionProblem([darrm.VoterGroup(K, epsilon, Delta)], m * epsilon, delta, max_affected=...)."
         )
         raise InputError(

@@ -1,4 +1,4 @@
-"""What voters are called, so that votes are taken by name, whatever the order of their columns."""
+"""Names of voters, by which columns of votes are found in any order."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from unicodedata import normalize
 from darrm._validation import refusal, shown
 from darrm.errors import InputError
 
-_OTHERS = ("id", "label")  # columns that no voter casts
-# Nobody sees them: soft hyphens, joiners and marks without width, and marks of byte order that files leave where they
-# were put together.
+_OTHERS = ("id", "label")  # columns that are not votes
+# Invisible characters: soft hyphens, joiners and marks without width, and byte order marks left by concatenated files.
 _INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
 
 
 def compared(name: str) -> str:
-    """A name as it is compared: without space around it and what nobody sees, accents in one normal form (NFC)."""
+    """The form of a name for comparison: without surrounding space and invisible characters, in the normal form NFC."""
     if not name.isascii():
         name = name.translate(_INVISIBLE)
     return normalize("NFC", name.strip())
 
 
 def voter_names(names: object, count: int | None, called: str = "names") -> tuple[str, ...]:
-    """Different names of so many voters, as they are compared.
+    """The names of ``count`` voters in their form for comparison, refused unless all differ.
 
     Parameters
     ----------
     names : iterable of str
         Each of one line, and not ``id`` or ``label``.
     count : int, or None
-        How many there must be; if None, one at least.
+        The required number of names; if None, at least one.
     called : str
-        What an error calls them.
+        The name of the argument in errors.
 
     Raises
     ------
@@ -65,10 +64,10 @@ def voter_names(names: object, count: int | None, called: str = "names") -> tupl
 
 
 def check_different(names: Iterable[str]) -> None:
-    """`InputError` if a name is there twice."""
+    """`InputError` if a name occurs twice."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise InputError(
-            f"Every voter must have a name of its own. Got {shown(twice[0])} twice: one change of the data would reach "
-            "both votes of that voter. Name each voter once."
+            f"Every voter must have a name of its own. Got {shown(twice[0])} twice: a change of that voter's data "
+            "would affect both votes. Name each voter once."
         )

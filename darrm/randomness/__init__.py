@@ -1,4 +1,4 @@
-"""Randomness of the operating system, and exact samplers: coins, discrete noise, continuous noise by its digits."""
+"""Randomness of the operating system, and exact samplers: Bernoulli, discrete noise, continuous noise by its digits."""
 
 from darrm._lazy import modules
 

@@ -28,7 +28,7 @@ _WORD = 64
 
 
 class Choices:
-    """Draws of one of m answers, with exactly the probabilities of the case at hand.
+    """Draws of one of m answers, with exactly the probabilities of each case.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Choices:
 
 
 def uniform(sizes: NDArray[np.intp], words: WordSource = system_words, word_bits: int = _WORD) -> NDArray[np.intp]:
-    """One independent whole number for each of ``sizes``, equally likely in 0, ..., size - 1; shape (n,).
+    """One independent integer for each of ``sizes``, equally likely in 0, ..., size - 1; shape (n,).
 
     Parameters
     ----------

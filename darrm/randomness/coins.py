@@ -1,4 +1,4 @@
-"""Exact biased coins.
+"""Exact Bernoulli samples ("coins").
 
 A float64 probability q is a dyadic rational, so a coin with exactly that bias exists: compare q, bit by bit, with a
 uniform real U whose bits are drawn from the operating system, and return 1 if U < q. Here the bits come 64 at a time.

@@ -69,7 +69,7 @@ class Uniforms:
         self.word(i, len(self._later.get(i, [0])))
 
     def known(self, i: int) -> tuple[int, int]:
-        """Of the i-th, all bits that are known, as one whole number, and how many they are."""
+        """Of the i-th, all bits that are known, as one integer, and how many they are."""
         total = 0
         words = self._later.get(i) or [int(self.first[i])]
         for word in words:

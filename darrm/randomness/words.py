@@ -1,4 +1,4 @@
-"""Where random words come from: the operating system, or a generator that a test passes, which a warning says."""
+"""The source of random words: the operating system, or a generator passed by a test, with a warning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from darrm.randomness.coins import Words, WordSource, system_words
 
 
 class NotPrivateWarning(UserWarning):
-    """A release drew from a generator that can be seeded, so it can be predicted and protects nobody."""
+    """A release drew from a generator that can be seeded, so it can be predicted and is not private."""
 
 
 def word_source(rng: np.random.Generator | None, stacklevel: int) -> WordSource:

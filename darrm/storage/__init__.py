@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the locks beside them."""
+"""Files that are written atomically, and their locks."""
 
 from darrm._lazy import modules
 

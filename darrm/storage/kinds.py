@@ -1,4 +1,4 @@
-"""Which kind of file one is, by its first lines: for errors that say what came and which command reads it."""
+"""The kind of a file by its first lines, for errors that name the kind and the command that reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of many designs: solve a grid of problems, keep it in a file, look designs up, verify somebody else's."""
+"""Tables of many designs: solve a grid of problems, keep it in a file, look designs up, and verify a table."""
 
 from darrm._lazy import face
 

@@ -32,7 +32,7 @@ NEEDED = ("groups", "total_epsilon", "accuracy")
 
 
 class DecisionTask(NamedTuple):
-    """One decision to be made; the texts of ``objective``, ``accuracy``, ``prior`` and ``cost`` say what for."""
+    """One decision to solve, with the texts of ``objective``, ``accuracy``, ``prior`` and ``cost``."""
 
     problem: DecisionProblem
     objective: str
@@ -43,14 +43,14 @@ class DecisionTask(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from all others, in the order of `DECISION_KEY`."""
+        """The values that identify the task, in the order of `DECISION_KEY`."""
         p = self.problem
         groups = [f"{g.count}:{g.epsilon!r}:{g.delta!r}:{g.max_affected}" for g in p.groups]
         return json.dumps(groups), p.release_epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
 
     @property
     def helped(self) -> tuple[Any, ...]:
-        """Nothing: decisions do not help each other."""
+        """An empty key: decisions do not help each other."""
         return ()
 
     def solve(self, binding: object) -> Design:
@@ -61,7 +61,7 @@ class DecisionTask(NamedTuple):
 
     @property
     def goal(self) -> Objective:
-        """What the decision should cost little of."""
+        """The objective of the decision."""
         accuracy, prior = _numbers("accuracy", self.accuracy), _numbers("prior", self.prior)
         kind, _, rest = self.objective.partition(":")
         if kind == "truth":
@@ -121,7 +121,7 @@ def decision_of(row: dict[str, Any]) -> Design:
     texts = {name: str(row[name]) for name in DECISION_KEY}
     task = decision_task(texts)
     if task.key != tuple(row[name] for name in DECISION_KEY):
-        raise InputError("the problem is not written as this version of darrm writes it; make the table again")
+        raise InputError("the problem is not in the form of this version of darrm; make the table again")
     size = math.prod(task.problem.table_shape)
     if len(row["table"]) != size:
         raise InputError(f"the table must have {size} numbers. Got {len(row['table'])}.")
@@ -165,4 +165,4 @@ def _whole(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{name} must be a whole number. Got {text!r}.") from None
+        raise InputError(f"{name} must be an integer. Got {text!r}.") from None

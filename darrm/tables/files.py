@@ -88,12 +88,12 @@ def rows(path: str | Path) -> list[Row]:
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
-    """What tells the problem of a row from all others."""
+    """The values that identify the problem of a row."""
     return tuple(row[name] for name in kind_of(row).key)
 
 
 def fault(row: Row) -> str | None:
-    """What a row lacks to be one, by its columns and their kinds; None if nothing. It verifies no figure."""
+    """The fault of a row in its columns and their types; None if there is none. Figures are not verified."""
     if tuple(row) not in _KNOWN:
         return "its columns are not those of a table"
     failed = row["failure"] is not None
@@ -111,7 +111,7 @@ def fault(row: Row) -> str | None:
                 return f"{name} is not a text"
         elif name in _WHOLE:
             if type(value) is not int or not 0 <= value < 2**53:
-                return f"{name} is not a whole number"
+                return f"{name} is not an integer"
         elif type(value) is not float or not (value >= 0 if name != "error" else value == value):
             return f"{name} is not a number in its range"
     return None
@@ -161,7 +161,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
         rows = csv.DictReader(file)
         header = rows.fieldnames or []
         if len(set(header)) < len(header):
-            raise ValueError("a column stands twice in the header")
+            raise ValueError("a column occurs twice in the header")
         for cells in rows:
             row: Row = {}
             for name, text in cells.items():
@@ -191,7 +191,7 @@ def _listed(name: str, text: str) -> Any:
 
 
 def _of_cell(kind: Callable[[str], Any], text: str) -> Any:
-    """What a cell says, or its text, which `fault` names with its row."""
+    """The value of a cell, or its text, which `fault` reports with its row."""
     try:
         return kind(text)
     except ValueError:

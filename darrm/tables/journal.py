@@ -90,7 +90,7 @@ class Journal:
 
 
 def journal_of(out: Path) -> Path:
-    """Where finished designs stand until the table is complete."""
+    """The path of the journal, which holds finished designs until the table is complete."""
     return out.with_name(out.name + ".journal")
 
 

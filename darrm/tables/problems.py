@@ -1,4 +1,4 @@
-"""Which problems a table is made of, and in which order they are solved."""
+"""The problems of a table, and the order in which they are solved."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Grid:
     Attributes
     ----------
     tasks : tuple of Task
-        Each once, in the order in which they were asked for.
+        Each task once, in the requested order.
     left_out : int
-        Combinations with m or ``max_affected`` above K, which mean nothing and were left out.
+        The number of combinations with m or ``max_affected`` above K, which are invalid and were left out.
 
     Examples
     --------
-    Four combinations, of which m = 4 for three voters means nothing, in two units of work:
+    Four combinations, of which m = 4 for three voters is invalid, in two units of work:
 
     >>> import darrm
     >>> problems = darrm.tables.grid(K=[3, 5], m=[1, 4], epsilon=0.1)
@@ -52,7 +52,7 @@ class Grid:
 
     @property
     def digest(self) -> str:
-        """Tells this grid from any other."""
+        """A digest that identifies this grid."""
         return hashlib.sha256(json.dumps([task.key for task in self.tasks]).encode()).hexdigest()
 
     def chains(self) -> list[list[int]]:
@@ -141,9 +141,9 @@ def from_csv(path: str | Path) -> Grid:
 
     That of decisions by groups of voters names groups, total_epsilon, accuracy and any of delta, max_affected,
     adjacency, objective, prior, cost and ordered (yes, no). Groups are ``["4:1.0", "7:0.2"]``, each
-    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. An accuracy is ``[0.8, 0.7]``. An objective is truth, majority,
-    ``at-least:3`` or ``weights:[2, 1]``. A cost ``[0, 5, 1, 0]`` is what answer 0 costs if 0 is true, and if 1 is; then
-    answer 1. A list may also have spaces between its parts and no brackets: ``4:1.0 7:0.2``.
+    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. An accuracy is ``[0.8, 0.7]``. An objective is truth, majority, ``at-least:3``
+    or ``weights:[2, 1]``. A cost ``[0, 5, 1, 0]`` lists the costs of answer 0 if 0 is true and if 1 is true, then those
+    of answer 1. A list may also have spaces between its parts and no brackets: ``4:1.0 7:0.2``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Solving a grid, in parallel, and going on where an earlier run stopped."""
+"""Solving a grid in parallel, and resuming an earlier run."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def solve_grid(
     progress: Progress | None = None,
     **more: Any,
 ) -> Table:
-    """Solve and certify every problem of a grid; go on where an earlier run of the same grid stopped.
+    """Solve and certify every problem of a grid; resume an earlier run of the same grid.
 
     Parameters
     ----------
     K, m, epsilon, Delta, and delta, max_affected, prior, shape, objective, adjacency by name
         The grid, as of `darrm.tables.grid`; or a `Grid` alone (`darrm.tables.from_csv`).
     out : path, optional
-        Where the table goes (.parquet, .csv, .jsonl). Until all is done, finished designs stand in a journal beside it
-        (``<out>.journal``), on disk before the next are begun. Whatever ends the run, calling this again goes on from
-        there. A table that is there and complete is read and verified, and nothing is solved.
+        The file of the table (.parquet, .csv, .jsonl). Until it is complete, finished designs are kept in a journal
+        beside it (``<out>.journal``), on disk before the next are begun. After an interruption, the same call resumes
+        from the journal. A complete table is read and verified, and nothing is solved.
     jobs : int
         Processes on this machine; -1 for all cores.
     backend : {"loky", "dask"}
@@ -60,19 +60,20 @@ def solve_grid(
     -------
     Table
         In the order of the grid, the same to the last digit for any ``jobs``, backend and interruptions on one kind of
-        machine (but for ``seconds``). What cannot be solved is a row with its ``failure``.
+        machine (except ``seconds``). A problem that cannot be solved has a row with its ``failure``.
 
     Raises
     ------
     InputError
         If the grid is unusable, ``out`` holds another, another run is writing it, or the scheduler does not answer.
     OutputError
-        If the journal or table cannot be written; what was finished before stays.
+        If the journal or table cannot be written; designs finished before are kept.
 
     Notes
     -----
-    Designs are solved in chains of up to 32 neighbours, from small m on. Above K = 64 each begins with the constraints
-    that bound the last (`darrm.design.solve.Binding`). A chain is the unit that is lost if a run is killed.
+    Designs are solved in chains of up to 32 similar problems, from small m on. Above K = 64 each begins with the
+    binding constraints of the previous one (`darrm.design.solve.Binding`). If a run is killed, unfinished chains are
+    lost.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def _solve_chain(tasks: Sequence[Task]) -> list[Row]:
 
 
 def _complete(target: Path, todo: Grid) -> tuple[Row, ...] | None:
-    """The rows that stand at ``target``, if they are all of this grid's; None if nothing does."""
+    """The rows in ``target``, if they are exactly those of this grid; None if there is no file."""
     if not target.exists():
         return None
     rows = tuple(files.rows(target))
@@ -163,7 +164,7 @@ def _complete(target: Path, todo: Grid) -> tuple[Row, ...] | None:
 
 
 def _check_found(path: Path, rows: Sequence[Row], jobs: int) -> None:
-    """What is found is verified like what is solved: nothing leaves unverified."""
+    """Verify the rows that were read, as solved ones are."""
     check = verify_table(Table(tuple(rows)), jobs=jobs if len(rows) > _FEW else 1)
     if not check.holds:
         raise InputError(f"{path} was changed after it was written: {check.wrong[0]}. Delete it, then solve anew.")

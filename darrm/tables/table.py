@@ -1,4 +1,4 @@
-"""A table of designs in memory: look one up, verify them all."""
+"""A table of designs in memory: lookup and verification."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ _SAME = 1e-9  # as in design files: certificates are float64, errors through lib
 
 
 class Check(NamedTuple):
-    """What verifying a table found.
+    """The result of verifying a table.
 
     Attributes
     ----------
     rows, failures : int
-        Rows, and those among them that hold no design but the reason why.
+        Number of rows, and of rows with a failure in place of a design.
     wrong : tuple of str
-        What does not hold, row by row; empty if every noise function satisfies its guarantee and every figure is its
-        own.
+        The faults, row by row; empty if every noise function satisfies its guarantee and every figure matches.
     """
 
     rows: int
@@ -56,9 +55,9 @@ class Table:
         how many constraints bind, seconds, versions. ``failure`` is the reason why there is no gamma. For decisions by
         groups those of `DECISIONS`, with ``table``, the probabilities of answer 1, last group's count fastest.
     found : int
-        How many of them were there before this run.
+        Number of rows found from an earlier run.
     left_out : int
-        Combinations of the grid that mean nothing (m or ``max_affected`` above K).
+        Number of invalid combinations of the grid (m or ``max_affected`` above K).
 
     Examples
     --------
@@ -139,7 +138,7 @@ class Table:
         objective: str | None = None,
         adjacency: str = "replace-one",
     ) -> Design:
-        """The design for exactly this problem, verified anew.
+        """The design for exactly this problem, verified again.
 
         Returns
         -------
@@ -148,7 +147,7 @@ class Table:
         Raises
         ------
         InputError
-            If the table has none, with the nearest it has; or if there is only the reason of a failure.
+            If the table has none; the message names the nearest. Or if the row holds a failure.
         CertificateError
             If its noise function does not satisfy its guarantee.
         """
@@ -217,7 +216,7 @@ def as_design(row: Row) -> Design:
 
 
 def wrong_with(row: Row) -> str | None:
-    """What is wrong with a row, or None."""
+    """The fault of a row, or None."""
     reason = files.fault(row)
     if reason is not None or row["failure"] is not None:
         return reason
@@ -234,12 +233,12 @@ def wrong_with(row: Row) -> str | None:
         size = certificate_size(design.problem) if name == "needed_delta" else 1.0
         then = abs(row[name]) if name == "error" else row[name]  # earlier versions wrote errors with their sign
         if not (isinstance(then, float) and math.isclose(now[name], then, rel_tol=_SAME, abs_tol=_SAME * size)):
-            return f"{name} is not what its {kind_of(row).release} gives ({then!r} for {now[name]!r})"
+            return f"{name} does not match its {kind_of(row).release} ({then!r} for {now[name]!r})"
     return None
 
 
 def figures(design: Design) -> dict[str, float]:
-    """What a table says of a design beside its numbers."""
+    """The figures of a design in a table, besides its numbers."""
     names = kind_of(vars(design.problem)).numbers
     of = {name: design if hasattr(design, name) else design.certificate for name in names}
     return {name: float(getattr(of[name], name)) for name in names}
@@ -248,10 +247,10 @@ def figures(design: Design) -> dict[str, float]:
 def verify_table(
     table: Table | str | Path, *, jobs: int = 1, progress: Callable[[int, int, int], None] | None = None
 ) -> Check:
-    """Verify every noise function of a table anew, and that the figures beside it are its own.
+    """Verify every noise function of a table, and the figures beside it.
 
-    All but ``gap``, ``binding`` and ``seconds``, which are of the run that made it: privacy is verified, and the
-    errors, but not how far from the optimum they are.
+    All figures are verified except ``gap``, ``binding`` and ``seconds``, which belong to the run that made it: privacy
+    and errors are verified, but not their distance from the optimum.
 
     Parameters
     ----------

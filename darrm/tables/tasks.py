@@ -1,4 +1,4 @@
-"""What one row of a table is made of: the two kinds of tasks, and all that differs between their tables."""
+"""The two kinds of tasks behind the rows of a table, and the differences between their tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency", "prio
 
 
 class MajorityTask(NamedTuple):
-    """One noise function to be made."""
+    """One noise function to solve."""
 
     problem: MajorityProblem
     prior: str
@@ -29,17 +29,17 @@ class MajorityTask(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from all others, in the order of `KEY`."""
+        """The values that identify the task, in the order of `KEY`."""
         return (*(getattr(self.problem, name) for name in KEY[:7]), *self[1:])
 
     @property
     def helped(self) -> tuple[Any, ...]:
-        """What it has in common with those whose binding constraints help it."""
+        """A key shared by the tasks whose binding constraints help this one."""
         K, _, epsilon, Delta, _, *others = self.key
         return K, epsilon, Delta, *others
 
     def solve(self, binding: Binding) -> Design:
-        """The design; what binds it is kept for the next."""
+        """The design; its binding constraints are kept for the next."""
         from darrm.design.solve import solve
 
         return solve(self.problem, prior=self.prior, shape=self.shape, objective=self.objective, binding=binding)
@@ -90,7 +90,7 @@ class Kind(NamedTuple):
     Attributes
     ----------
     key : tuple of str
-        The columns that tell a task from all others, in order.
+        The columns that identify a task, in order.
     needed : tuple of str
         Those that a file of problems must have.
     release : str

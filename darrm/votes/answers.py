@@ -1,4 +1,4 @@
-"""What votes and labels may be, and what the cells of a table mean."""
+"""The allowed votes and labels, and the meaning of the cells of a table."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def in_numbers(n: int) -> str:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """What an answer may be: "no, x or yes", "a whole number from 0 to 9", "one of 99 names: a, b and so on"."""
+    """What an answer may be: "no, x or yes", "an integer from 0 to 9", "one of 99 names: a, b and so on"."""
     if len(names) > 3 and numbered(names):
-        return f"a whole number from 0 to {len(names) - 1}"
+        return f"an integer from 0 to {len(names) - 1}"
     if len(names) > _MOST_SHOWN:
         return f"one of {len(names)} names: {', '.join(names[:_MOST_SHOWN])} and so on"
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 class Readings(dict[str, int]):
-    """The answer that each text means: one of ``exact``, or the same number or word as one of these.
+    """A mapping from texts to answers: one of ``exact``, or an equal number or word.
 
-    Besides what stands there, texts mean what they mean without blanks around them, in either form of Unicode, as a
-    number ("1.0") or as a truth value. A text that means none is a KeyError.
+    Texts are also compared without surrounding blanks, in both forms of Unicode, as a number ("1.0") and as a truth
+    value. A text that means no answer raises KeyError.
     """
 
     def __init__(self, exact: Mapping[str, int], truth: tuple[int, int] | None) -> None:
@@ -93,7 +93,7 @@ class Readings(dict[str, int]):
 
 @dataclass(frozen=True)
 class Answers:
-    """What a vote or a label may be.
+    """The allowed values of a vote or a label.
 
     Attributes
     ----------

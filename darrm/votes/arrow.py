@@ -174,7 +174,7 @@ def ids_of(table: Any, columns: Columns, where: str, row: int, *, first: int = 0
     Raises
     ------
     InputError
-        If they are neither texts nor whole numbers, or one is missing.
+        If they are neither texts nor integers, or one is missing.
     """
     pa = pyarrow()
     if columns.id is None:
@@ -183,7 +183,7 @@ def ids_of(table: Any, columns: Columns, where: str, row: int, *, first: int = 0
         return Texts.of(map(str, columns.counted[row - first : row - first + table.num_rows]))
     array, name = table.column(columns.id), columns.names[columns.id]
     if not _is_id(array.type):
-        raise InputError(f"{where}, column {name} must hold texts or whole numbers. Got type {array.type}.")
+        raise InputError(f"{where}, column {name} must hold texts or integers. Got type {array.type}.")
     if array.null_count:
         empty = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
         raise InputError(f"{where}, row {row + empty}, column {name} is empty. Give each row an id, or none.")

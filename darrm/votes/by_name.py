@@ -1,4 +1,4 @@
-"""Votes by the names of their voters: which column of a table is whose."""
+"""Columns of votes by the names of the voters."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_SHOWN = 12
 
 
 def places(source: object, header: Sequence[str], voters: Sequence[str]) -> tuple[int, ...]:
-    """Where the columns of these voters stand, in any order and among others.
+    """The indices of the columns of these voters, in any order and among others.
 
-    Names are the same if they are so without space around them and with accents in one normal form. Those of voters
+    Names are compared without surrounding space and in one normal form of accents. Those of voters
     come from `darrm.problem.voter_names.voter_names`.
 
     Raises

@@ -36,7 +36,7 @@ class VotesTable:
     labels : ndarray of uint8, shape (n,), or None
         The ``label`` column, the true answers, if there is one.
     voters : tuple of str, length K
-        What the columns of votes are called, in the order of ``votes``.
+        The names of the columns of votes, in the order of ``votes``.
     """
 
     votes: Votes
@@ -46,9 +46,9 @@ class VotesTable:
 
     @property
     def histogram(self) -> NDArray[np.int64]:
-        """How many queries have l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public.
+        """The number of queries with l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public.
 
-        Of private votes it must not leave: it is computed without noise.
+        For private votes it must stay secret, because it is computed without noise.
         """
         if self.votes.size and self.votes.min() < 0:
             raise InputError("Votes of which some are absent have no histogram. Leave those rows out.")
@@ -65,7 +65,7 @@ def blocks(
     absent: bool = False,
     voters: Sequence[str] | None = None,
 ) -> Iterator[VotesBlock]:
-    """Read a votes file some ten thousand rows at a time, in memory that does not grow with it, but for digests of ids.
+    """Read a votes file in blocks of some ten thousand rows; memory grows only by the digests of ids.
 
     Parameters
     ----------
@@ -79,13 +79,13 @@ def blocks(
     Raises
     ------
     InputError, MissingExtraError
-        As `read`, but what is wrong with a row only when that row is reached.
+        As `read`, but for a fault in a row only when that row is read.
 
     Notes
     -----
-    Plain CSV (votes of one digit, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
-    An id that comes twice is refused before its block is given. Blocks before it were given by then: write labels with
-    `writing_labels`, which gives its file a name when all is well.
+    Plain CSV (votes of one digit, nothing quoted) is read by numpy, the rest by the csv module, several times slower. A
+    repeated id is refused before its block is yielded. Earlier blocks are yielded by then: write labels with
+    `writing_labels`, which moves its file to its name only when all rows are valid.
 
     Examples
     --------
@@ -140,24 +140,24 @@ def read(
         CSV with a header; an optional column ``id``, an optional column ``label``, every other column the votes of one
         voter. Commas, semicolons or tabs stand between columns. UTF-8, or UTF-16 with its mark; any line ends. Or
         Parquet with such columns, if the name ends in .parquet: votes and labels are numbers of any type, booleans or
-        texts. Ids are texts or whole numbers, or the index of a frame.
+        texts. Ids are texts or integers, or the index of a frame.
     K : int, optional
-        How many vote columns there must be.
+        The required number of vote columns.
     names : 2 to 255 str, default "0" and "1"
-        What the classes 0, 1, ... are called in votes and labels: `DecisionProblem.names`. Their numbers are read too,
+        The names of the classes 0, 1, ... in votes and labels: `DecisionProblem.names`. Their numbers are read too,
         unless one of the numbers is a name.
     absent : bool
         Whether a vote may be -1 or blank (in Parquet null or NaN), for an absent voter. Votes are then int8, and -1
         there.
     voters : sequence of str, optional
-        Whose votes to take, by the names of their columns and in this order: `DecisionProblem.voters`. These may stand
-        in any order; others beside them are left out.
+        The voters to read, by the names of their columns, and their order in the result: `DecisionProblem.voters`. The
+        columns may be in any order; others are left out.
 
     Raises
     ------
     InputError
         If the file cannot be read, has no header, no rows, no column of a voter, or a row of another length. If a voter
-        or an id is there twice. If a vote or label is not an answer. The message names the line (in Parquet and of ids
+        or an id occurs twice. If a vote or label is not an answer. The message names the line (in Parquet and of ids
         the row, from 1) and the column.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
@@ -184,7 +184,7 @@ def read(
 
 
 def examples() -> dict[str, dict[str, object]]:
-    """The votes that come with darrm, by name: what they are, K, ``max_affected``, epsilon, Delta and accuracies.
+    """The example votes of darrm, by name: description, K, ``max_affected``, epsilon, Delta and accuracies.
 
     Examples
     --------
@@ -207,8 +207,8 @@ def example(name: str) -> VotesTable:
 
     Examples
     --------
-    Six hundred queries to eleven voters; how often their majority is the true answer. Of votes of your own that figure
-    must not leave: it is computed without noise.
+    Six hundred queries to eleven voters, and the accuracy of their majority. For your own votes that figure must stay
+    secret, because it is computed without noise.
 
     >>> import darrm
     >>> table = darrm.votes.example("fresh_t11")

@@ -96,7 +96,7 @@ def _ids(series: Any, name: str) -> Texts:
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise InputError(
-                f"{_WHERE}, column {name} must hold texts or whole numbers. Got dtype {series.dtype}, with a value of "
+                f"{_WHERE}, column {name} must hold texts or integers. Got dtype {series.dtype}, with a value of "
                 f"type {type(value).__name__}."
             )
     return Texts.of(map(str, values))

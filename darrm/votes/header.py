@@ -1,4 +1,4 @@
-"""Which columns of a table are votes, by the names above them."""
+"""The columns of votes in a table, by its header."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _MOST_SHOWN = 12
 
 
 def voters_of(problem: ByGroups, voters: Sequence[str] | None, called: str = "voters") -> int | tuple[str, ...]:
-    """Whose votes a design takes: those of its own names, or else of ``voters``, or else of K columns in order."""
+    """The voters of a design: by its own names, else by ``voters``, else K columns in order."""
     if voters is None:
         return problem.voters or problem.K
     if problem.voters is not None:
         raise InputError(
-            "The voters of the design have names, by which their columns are taken. Got other names. Leave "
-            f"{called} out."
+            f"The voters of the design have names, which select their columns. Got other names. Leave {called} out."
         )
     return voter_names(voters, problem.K, called)
 
@@ -46,11 +45,11 @@ class Columns:
         Where these stand.
     answers : Answers
     index : bool
-        Whether the id is an index that nobody called id. Whole numbers in it are then the numbers of rows, and no ids.
+        Whether the id is an index that nobody called id. Integers in it are then the numbers of rows, and no ids.
     blank : tuple of int
         Columns without a name behind all others, in which nothing may stand.
     counted : range or None
-        The ids, if they are whole numbers in order that a frame counts without a column.
+        The ids, if they are integers in order that a frame counts without a column.
     """
 
     names: tuple[str, ...]

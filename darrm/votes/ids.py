@@ -27,7 +27,7 @@ _OF_NUMBERS, _LEADS = (np.isin(np.arange(256), list(those)) for those in (b"+-.0
 
 
 def compared_id(text: str) -> str:
-    """An id as it is compared: as a name is, and a whole number as that number, however it is written.
+    """An id as it is compared: as a name is, and an integer as that number, however it is written.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def compared_id(text: str) -> str:
 def hint_of(text: str) -> str:
     """What an error says of an id that comes twice, if that need not be seen."""
     whole = _WHOLE.fullmatch(compared(text)) is not None
-    return " A whole number is one id, however it is written: 7, 007, 7.0." if whole else ""
+    return " An integer is one id, however it is written: 7, 007, 7.0." if whole else ""
 
 
 class SeenIds:
     """The ids of the rows of one file so far, some tens of bytes each; refuses one that comes again.
 
-    Ids are compared as texts, without blanks around them and in one of the forms of Unicode (NFC), but whole numbers as
+    Ids are compared as texts, without blanks around them and in one of the forms of Unicode (NFC), but integers as
     numbers.
 
     Parameters
@@ -252,7 +252,7 @@ class RowIds:
         """The names of the next n rows, and whether they are ids; errors as of `SeenIds.add`.
 
         ``ids`` is None where there are none. With ``index`` they are those of an index that nobody called id, in which
-        whole numbers count rows.
+        integers count rows.
         """
         row, self._row = self._row, self._row + n
         if ids is None:
@@ -263,7 +263,7 @@ class RowIds:
                 self._counted = counted
             if counted != self._counted:
                 raise InputError(
-                    f"{self._source} has whole numbers in some rows, and texts in others, of a first column or index "
+                    f"{self._source} has integers in some rows, and texts in others, of a first column or index "
                     f"without a name. They change in row {row} or later. Call it id, or leave it out."
                 )
             if counted:

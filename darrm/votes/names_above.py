@@ -70,8 +70,8 @@ def check_once(names: Sequence[str], source: object) -> None:
     for at, name in enumerate(names):
         if name and first.setdefault(name, at) != at:
             raise InputError(
-                f"{source} has the column {name} twice, in places {first[name] + 1} and {at + 1}: one change of the "
-                "data would then reach two votes. Delete one, or name it after a voter of its own."
+                f"{source} has the column {name} twice, in places {first[name] + 1} and {at + 1}: a change of that "
+                "voter's data would then affect two votes. Delete one, or name it after a voter of its own."
             )
     for name in names:
         for one, other in _AGAIN:

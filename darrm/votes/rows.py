@@ -50,7 +50,7 @@ class Texts:
 
     @classmethod
     def numbers(cls, start: int, n: int) -> Texts:
-        """The n whole numbers from ``start`` >= 0 on, in decimals."""
+        """The n integers from ``start`` >= 0 on, in decimals."""
         parts, lengths, end = [], [], start + n
         while start < end:  # all that have as many digits at once
             width = len(str(start))

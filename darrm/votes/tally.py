@@ -76,4 +76,4 @@ def counts(votes: ArrayLike, classes: int) -> NDArray[np.int64]:
 
 
 def _allowed(C: int) -> str:
-    return "0 or 1" if C == 2 else f"a whole number from 0 to {C - 1}"
+    return "0 or 1" if C == 2 else f"an integer from 0 to {C - 1}"

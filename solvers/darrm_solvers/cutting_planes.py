@@ -1,4 +1,4 @@
-"""Programs with more rows than can be listed: rows are added where the last answer breaks them."""
+"""Cutting planes for programs with too many rows to list: rows are added where the last answer violates them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SLACK, _BROKEN = 1e-6, 1e-10
 
 
 class Rows(NamedTuple):
-    """rows @ x <= limits that some x breaks; shapes (m, n) and (m,). None if it breaks none."""
+    """Violated rows of rows @ x <= limits; shapes (m, n) and (m,). None if there are none."""
 
     rows: Array
     limits: Array
 
 
 class Progress(NamedTuple):
-    """Where a solve stands after one round."""
+    """The progress of a solve after one round."""
 
     rounds: int
     rows: int
@@ -50,12 +50,12 @@ class CutSolution:
     Attributes
     ----------
     solution : Solution
-        How it ended, with the last optimum there was: if the status is not OPTIMAL it breaks rows that the separators
-        know. Its multipliers belong to the rows of ``program``; at any status they bound the optimum.
+        The status and the last optimum: if the status is not OPTIMAL, it violates rows of the separators. Its
+        multipliers belong to the rows of ``program``; at any status they bound the optimum.
     program : LinearProgram
         The program of all rows that were added.
     rounds : int
-        How often the separators were asked.
+        The number of calls of the separators.
     """
 
     solution: Solution
@@ -73,21 +73,21 @@ def solve_by_cuts(
     options: dict[str, Option] | None = None,
     report: Report | None = None,
 ) -> CutSolution:
-    """maximise objective @ x over 0 <= x <= 1 and every row that the last of the separators knows.
+    """maximise objective @ x over 0 <= x <= 1 and every row of the last separator.
 
-    Starting from x = 1, the rows that the last optimum breaks are added and the dual simplex goes on from its basis,
-    until no separator finds any. A separator is asked only when those before it find none; where the first two find
-    none, the optimum is refined (`HighsModel.refine`) before all but the first are asked. Separators decide what counts
-    as broken; they must not return a row twice for ever. One that raises TimeoutError ends the solve as the time limit
-    does. Where rows are many more than variables slack ones leave the
-    program, each once, and come back where they are broken.
+    Starting from x = 1, the rows that the last optimum violates are added and the dual simplex continues from its
+    basis, until no separator finds any. A separator is called only when those before it find none; where the first two
+    find none, the optimum is refined (`HighsModel.refine`) before all but the first are called. Separators decide what
+    counts as violated; they must not return the same row forever. One that raises TimeoutError ends the solve as the
+    time limit does. Where rows are many more than variables slack ones leave the program, each once, and come back
+    where they are broken.
 
     Parameters
     ----------
     objective : ndarray, shape (n,), nonnegative
     separators : sequence of callables
-        x of shape (n,) -> Rows that x breaks; from the quickest to the complete one. Of several the others find what
-        the first one finds.
+        Map x of shape (n,) to the Rows that x violates; from the quickest to the complete one. The others must find all
+        that the first one finds.
     first : Rows, optional
         Rows to start with.
     time_limit : float, seconds, > 0
@@ -101,7 +101,7 @@ def solve_by_cuts(
     Returns
     -------
     CutSolution
-        With status TIME_LIMIT or ITERATION_LIMIT if the separators were not satisfied by then.
+        With status TIME_LIMIT or ITERATION_LIMIT if a separator still finds rows by then.
 
     Examples
     --------
@@ -271,20 +271,20 @@ def solve_convex_by_cuts(
     max_rounds: int = 1000,
     report: Report | None = None,
 ) -> tuple[Solution, float]:
-    """The same for a convex program in CVXPY: minimise ``model``'s objective under its constraints and all rows.
+    """Cutting planes for a convex program in CVXPY: minimise ``model``'s objective under its constraints and all rows.
 
     Parameters
     ----------
     n : int
     model : callable
-        From a variable of shape (n,), which lies in [0, 1], to (objective, list of constraints).
+        Maps a variable of shape (n,) in [0, 1] to (objective, list of constraints).
     separators, time_limit, max_rounds, report
         As in `solve_by_cuts`; the time limit is checked between rounds.
 
     Returns
     -------
     solution : Solution
-        Without multipliers. x is the last optimum there was.
+        Without multipliers. x is the last optimum.
     value : float
         The objective there.
 

@@ -133,7 +133,7 @@ def run(highs: Highs) -> HighsStatus:
 
 
 def why_refused(highs: Highs) -> str:
-    """What HiGHS says where it does not run at all, in one line, or nothing: its reasons are in a log alone."""
+    """The reason, in one line, if HiGHS does not run at all, else empty; it is only written to a log."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         log.touch()
@@ -220,7 +220,7 @@ class HighsModel:
         return np.concatenate([limits - rows @ x for rows, limits in self._batches])
 
     def refine(self, solution: Solution) -> Solution:
-        """The optimum again, to some digits more than the tolerances of HiGHS.
+        """Refine the optimum to some digits beyond the tolerances of HiGHS.
 
         Answers that are right to rounding, as most of small programs are, stay. Else the vertex of the basis that HiGHS
         ended with is solved for by linear algebra. If its multipliers do not prove it optimal, the program of the
@@ -235,8 +235,8 @@ class HighsModel:
         Returns
         -------
         Solution
-            With the multipliers that bound the optimum best, of all that came up. As it came if there is nothing to
-            refine; not refined if HiGHS finds no optimum.
+            With the multipliers that bound the optimum best, of all computed ones. Unchanged if there is nothing to
+            refine, or if HiGHS finds no optimum.
         """
         if solution.status is not Status.OPTIMAL or not self._m:
             return solution

@@ -74,7 +74,7 @@ class LinearProgram:
             )
 
     def violation(self, x: Array) -> float:
-        """Largest amount by which x breaks a row or a bound; 0 if none. Recomputed here, never taken from a solver.
+        """The largest violation of a row or a bound by x; 0 if none. Recomputed here, never taken from a solver.
 
         max(0, max(rows @ x - limits), max(-x), max(x - 1))
         """
@@ -96,7 +96,7 @@ class LinearProgram:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What an engine found.
+    """The result of an engine.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The vertex of a basis and its prices by linear algebra: to the last digits, where solvers stop at a tolerance."""
+"""The vertex of a basis and its multipliers by linear algebra, to the last digits, beyond the tolerance of solvers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Basis(NamedTuple):
 
 
 class Vertex(NamedTuple):
-    """Where the rows of a basis bind.
+    """The point at which the rows of a basis bind.
 
     Attributes
     ----------
     x : ndarray, shape (n,)
         Not clipped.
     multipliers : ndarray, shape (m,)
-        What the rows cost; one that is negative says that the basis is not optimal, or hardly solvable.
+        The multipliers of the rows; a negative one means that the basis is not optimal, or nearly singular.
     optimal : bool
         Whether x is feasible, and optimal by these multipliers, up to rounding.
     """
@@ -116,7 +116,8 @@ def feasible(program: LinearProgram, x: Array, rounding: float = ROUNDING) -> bo
 def settled(program: LinearProgram, x: Array, multipliers: Array) -> bool:
     """Whether ``x`` in [0, 1] is feasible and optimal by these nonnegative multipliers, up to rounding.
 
-    Rows that cost something bind. No column between its bounds would gain or lose, none at 1 lose, none at 0 gain.
+    Rows with a positive multiplier bind. Reduced costs are 0 between the bounds, not negative at 1, and not positive at
+    0.
     """
     if not feasible(program, x, _FINE):
         return False

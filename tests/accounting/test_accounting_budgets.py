@@ -66,7 +66,7 @@ def test_a_charge_of_another_process_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_budget_without_a_label_or_a_ledger_is_refused() -> None:
-    with pytest.raises(darrm.BudgetError, match="does not pay for one label"):
+    with pytest.raises(darrm.BudgetError, match="does not cover one label"):
         MemoryBudget(0)
     with pytest.raises(darrm.InputError, match="ledger must be a Ledger"):
         LedgerBudget("ledger.json", DESIGN)  # type: ignore[arg-type]

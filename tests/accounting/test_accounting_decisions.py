@@ -518,7 +518,7 @@ def test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance() -> None:
 
 def test_a_refusal_for_voters_without_privacy_says_what_the_coins_tell() -> None:
     label = OneLabel(MIXED, np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 1.0]]), {})
-    with pytest.raises(darrm.InputError, match=r"not private\. With probability up to 0\.75 the coins of 2 labels"):
+    with pytest.raises(darrm.InputError, match=r"The output noise of 2 labels alone can need a delta of 0\.75"):
         of_fixed(label, 2, 0.1)
 
 

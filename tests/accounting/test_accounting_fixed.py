@@ -445,7 +445,7 @@ def test_fixed_voters_whose_labels_are_too_many_to_list_cost_what_the_voters_do(
     assert total.lower == 0
     assert darrm.accounting.max_queries(design, total.upper, 1e-5, voters="fixed") == MOST_LABELS
     for delta in (1e-5, 1e-8):
-        with pytest.raises(darrm.InputError, match="listed where float64 holds them"):
+        with pytest.raises(darrm.InputError, match="listed only where float64 holds them"):
             compose(design, 5, delta=delta, voters="fresh" if delta == 1e-5 else "fixed")
 
 

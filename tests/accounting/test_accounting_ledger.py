@@ -158,8 +158,8 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "voters": "fresh",
         "rule": "exact",
         "adjacency": "replace-one",
-        "condition": "each row of votes is released once, and what was released does not decide how many labels there "
-        "are; if it does, the budget counts",
+        "condition": "each row of votes is released once, and the number of labels does not depend on what was "
+        "released; if it does, the budget holds in place of the total",
         "released": 2,
         "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
         "charges": [{"what": account_of(design, None, "replace-one").said, "n": 2, "note": ""}],
@@ -191,9 +191,9 @@ def test_a_block_that_fails_costs_nothing(
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", None, float("nan"), float("inf"), 2**60])
 def test_counts_are_whole_numbers(book: Ledger, design: darrm.Design, tmp_path: Path, n: Any) -> None:
     before = book.path.read_bytes()
-    with pytest.raises(darrm.InputError, match="n must be a whole number"):
+    with pytest.raises(darrm.InputError, match="n must be an integer"):
         book.charge(design, n)
-    with pytest.raises(darrm.InputError, match="n must be a whole number"):
+    with pytest.raises(darrm.InputError, match="n must be an integer"):
         release(book, design, n, tmp_path / "labels.csv")
     assert book.path.read_bytes() == before
     assert not (tmp_path / "labels.csv").exists()
@@ -202,7 +202,7 @@ def test_counts_are_whole_numbers(book: Ledger, design: darrm.Design, tmp_path: 
 def test_a_budget_below_one_label_makes_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
     path = tmp_path / "ledger.json"
     for voters, rule in (("fresh", "exact"), ("fixed", "exact"), ("fresh", "basic")):
-        with pytest.raises(darrm.BudgetError, match="does not pay for one label"):
+        with pytest.raises(darrm.BudgetError, match="does not cover one label"):
             Ledger.create(path, design, total_epsilon=0.001, total_delta=1e-9, voters=voters, rule=rule)
         assert not path.exists()
 
@@ -416,7 +416,7 @@ def test_fixed_voters_may_pay_for_one_label(tmp_path: Path, design: darrm.Design
         book.charge(design, 1)
     assert (book.status()["released"], book.status()["left"]) == (1, 0)
     assert max_queries(design, cost * 0.99, 1e-5, voters="fixed") == 0
-    with pytest.raises(darrm.BudgetError, match="does not pay for one label"):
+    with pytest.raises(darrm.BudgetError, match="does not cover one label"):
         Ledger.create(tmp_path / "none", design, total_epsilon=cost * 0.99, total_delta=1e-5, voters="fixed")
 
 
@@ -973,7 +973,7 @@ def test_a_count_that_is_known_at_the_end(book: Ledger, design: darrm.Design, al
     assert recorded(book.path) == rows(tmp_path) == 3
     for wrong in (0, -1, 1.5, None, float("nan"), 2**60):
         with (
-            pytest.raises(darrm.InputError, match="n must be a whole number"),
+            pytest.raises(darrm.InputError, match="n must be an integer"),
             book.releasing(design, lambda wrong=wrong: wrong, tmp_path / "wrong.csv"),
         ):
             pass

@@ -299,7 +299,7 @@ def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> Non
     ledger = book(tmp_path / "l.json", budget=(6.0, 1e-4), adjacency="add-remove")
     plain, told, other = skewed(), NeighboringPLD.of(skewed(), ADD), NeighboringPLD.of(skewed(), REPLACE)
     assert not plain._symmetric
-    unchanged(ledger, darrm.InputError, "does not say for which neighbours it holds", plain)
+    unchanged(ledger, darrm.InputError, "has no stated neighbouring relation it holds", plain)
     unchanged(ledger, darrm.InputError, "guarantees for different", plain, adjacency="replace-one")
     unchanged(ledger, darrm.InputError, "guarantees for different", told, adjacency="replace-one")
     unchanged(ledger, darrm.InputError, "guarantees for different", other)
@@ -326,7 +326,7 @@ def test_optimistic_distributions_are_refused(tmp_path: Path, of: Callable[[], A
 
 def test_pairs_say_for_which_neighbours_they_hold(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger = book(tmp_path / "l.json")
-    unchanged(ledger, darrm.InputError, "does not say for which neighbours", (0.1, 0.0))
+    unchanged(ledger, darrm.InputError, "has no stated neighbouring relation", (0.1, 0.0))
     unchanged(ledger, darrm.InputError, "guarantees for different", (0.1, 0.0), adjacency="add-remove")
     unchanged(ledger, darrm.InputError, "guarantees for different", gaussian(3.0), adjacency="add-remove")
     unchanged(ledger, darrm.InputError, "", designs["majority"], adjacency="add-remove")
@@ -352,8 +352,8 @@ def test_what_is_no_guarantee(tmp_path: Path, pair: Any) -> None:
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, math.nan, math.inf, "2", None, 2**53 + 2, 10**30])
 def test_counts(tmp_path: Path, n: Any) -> None:
     ledger = book(tmp_path / "l.json")
-    unchanged(ledger, darrm.InputError, "n must be a whole number", gaussian(9.0), n)
-    unchanged(ledger, darrm.InputError, "n must be a whole number", (0.001, 0.0), n, adjacency="replace-one")
+    unchanged(ledger, darrm.InputError, "n must be an integer", gaussian(9.0), n)
+    unchanged(ledger, darrm.InputError, "n must be an integer", (0.001, 0.0), n, adjacency="replace-one")
 
 
 @pytest.mark.parametrize("rule", ["renyi", "basic"])
@@ -489,10 +489,10 @@ def test_fixed_voters_are_paid_for_once(tmp_path: Path, designs: dict[str, Any])
 
 @pytest.mark.thorough
 def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, designs: dict[str, Any]) -> None:
-    """Whatever they are asked comes from models that are private: only other charges must be settled beforehand."""
+    """Whatever they are asked comes from models that are private: only other charges must be fixed in advance."""
     ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
     settled = ledger.status()["condition"]
-    assert "settled without a look" in settled
+    assert "fixed in advance" in settled
     ledger.charge(designs["majority"], 3)
     ledger.charge(darrm.solve(K=5, m=3, epsilon=0.05))
     assert ledger.status()["condition"] == rules.LABELS_ALONE
@@ -651,14 +651,14 @@ def counted(found: dict[str, Any], kind: str, n: int) -> None:
 
 def test_more_charges_than_the_budget_pays_for_are_told(used: Ledger) -> None:
     forged(used, lambda found: counted(found, "others", 40))
-    with pytest.raises(darrm.InputError, match="paid for more than its budget"):
+    with pytest.raises(darrm.InputError, match="records charges above its budget"):
         used.spent()
 
 
 @pytest.mark.thorough
 def test_more_labels_than_the_budget_pays_for_are_told(used: Ledger) -> None:
     forged(used, lambda found: (counted(found, "designs", 800), first(found, "designs").update(allowed=800)))
-    with pytest.raises(darrm.InputError, match="paid for more than its budget"):
+    with pytest.raises(darrm.InputError, match="records charges above its budget"):
         used.spent()
 
 
@@ -667,7 +667,7 @@ def test_more_charges_than_the_divergences_pay_for_are_told(tmp_path: Path, char
     ledger = book(tmp_path / "l.json", "renyi")
     ledger.charge(charge, adjacency="replace-one")
     forged(ledger, lambda found: counted(found, "others", 10**6))
-    with pytest.raises(darrm.InputError, match="paid for more than its budget"):
+    with pytest.raises(darrm.InputError, match="records charges above its budget"):
         ledger.spent()
 
 
@@ -937,7 +937,7 @@ def test_many_equal_pairs_cost_their_optimal_composition(tmp_path: Path, epsilon
 
 @pytest.mark.thorough
 def test_labels_of_several_classes_within_no_delta_are_shown_too(tmp_path: Path) -> None:
-    """They were charged by their largest loss, and then the ledger said that it had paid for more than its budget."""
+    """They were charged by their largest loss, and then the ledger said that it recorded charges above its budget."""
     voters = [darrm.VoterGroup(1, 1.0), darrm.VoterGroup(1, 0.5, 1e-3)]
     problem = darrm.DecisionProblem(voters, 1.0, 0.01, classes=3)
     design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.65]))

@@ -263,7 +263,7 @@ def test_without_epsilon_and_noise_the_error_says_that_no_grid_reaches() -> None
             return PermuteAndFlip(300.0)._chances(votes)  # type: ignore[arg-type]
 
     with pytest.raises(
-        InputError, match=r"on any grid, which ends at 690 nats, and nothing states the epsilon of one.*`cut`"
+        InputError, match=r"on any grid, which ends at 690 nats, and one label has no stated epsilon.*`cut`"
     ):
         compose(Silent(), 50, delta=1e-6, K=5, classes=3)  # type: ignore[arg-type]
 
@@ -271,7 +271,7 @@ def test_without_epsilon_and_noise_the_error_says_that_no_grid_reaches() -> None
 def test_what_is_cut_off_asks_for_a_larger_delta() -> None:
     rows = OutcomeRows.of([[0.5, 0.3, 0.2]], [[0.4, 0.4, 0.2]], cut=1e-7)
     assert of_rows(rows, 10, delta=1.2e-6).upper < 3
-    with pytest.raises(InputError, match=r"Bounds need more than 1\.1e-06\. Pass a larger delta"):
+    with pytest.raises(InputError, match=r"Bounds exist above 1\.1e-06\. Pass a larger delta"):
         of_rows(rows, 10, delta=1.05e-6)
 
 
@@ -295,7 +295,7 @@ def test_the_limit_of_two_classes_has_two_over_pi() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"K": 3, "classes": 3, "voters": "fresh"}, "voters is not for GaussianNoisyMax"),
+        ({"K": 3, "classes": 3, "voters": "fresh"}, "voters does not apply to GaussianNoisyMax"),
         ({"K": 3}, "classes must be"),
         ({"classes": 3}, "K must be"),
         ({"K": 300, "classes": 20, "delta": 0.0}, r"more than 200,000 pairs .* At most 23 voters fit 20 classes"),
@@ -318,7 +318,7 @@ def test_a_mechanism_without_chances_of_many_votes_is_told_what_it_lacks() -> No
         def chances(self, counts: object) -> None:
             """For single votes only."""
 
-    with pytest.raises(InputError, match="other mechanisms with chances and _chances"):
+    with pytest.raises(InputError, match="other mechanisms with a method _chances"):
         compose(Half(), 5, delta=1e-5, K=3, classes=3)  # type: ignore[arg-type]
 
 

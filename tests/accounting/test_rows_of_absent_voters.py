@@ -88,7 +88,7 @@ def test_a_table_for_fewer_voters_may_cost_the_most() -> None:
 
 @pytest.mark.parametrize("steep", [(0, 1), (1, 0), (1, 1)])
 def test_the_coins_of_all_attendances_count_for_fixed_voters(steep: tuple[int, int]) -> None:
-    """What labels tell of voters without privacy, over all of whom one change reaches."""
+    """What labels tell of voters without privacy, over all of whom one record affects."""
     design = design_of(steep)
     P, Q = pairs_of(design, private=False)
     given = one_label(design).gives_of_counts()

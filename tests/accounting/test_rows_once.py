@@ -70,7 +70,7 @@ def test_an_id_is_charged_once(book: Ledger, design: darrm.Design) -> None:
     for ids, message in (
         (["x", "c", "b"], "2 ids were charged before, first 'c'"),
         (["x", "a"], "One id was charged before, first 'a'"),
-        (["x", "y", "x"], "The id 'x' stands twice"),
+        (["x", "y", "x"], "The id 'x' occurs twice"),
         ([" a"], "first ' a'"),
     ):
         with pytest.raises(darrm.InputError, match=f"{message}.*Nothing was released or charged"):
@@ -134,7 +134,7 @@ def test_a_block_has_an_id_for_each_row(book: Ledger, design: darrm.Design, ids:
 
 def test_ids_are_of_labels(tmp_path: Path) -> None:
     book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="composed", **BUDGET)
-    with pytest.raises(darrm.InputError, match="ids are of labels"):
+    with pytest.raises(darrm.InputError, match="ids are for labels only"):
         book.charge((0.5, 0.0), adjacency="replace-one", ids=["a"])
 
 
@@ -186,9 +186,9 @@ def test_a_ledger_needs_its_ids(book: Ledger, design: darrm.Design, tmp_path: Pa
     for letter in "abc":
         other.charge(design, 1, ids=[letter])
     for content, message in (
-        (older.read_bytes(), "not of one time"),
+        (older.read_bytes(), "of different times"),
         ((tmp_path / "o.json.ids").read_bytes(), "of another ledger"),
-        (b"something else, and long enough" * 40, "not a whole file of ids"),
+        (b"something else, and long enough" * 40, "not a complete file of ids"),
         (b"", "of another ledger"),
     ):
         ids.write_bytes(content)
@@ -203,7 +203,7 @@ def test_another_database_is_no_file_of_ids(book: Ledger, design: darrm.Design, 
     with sqlite3.connect(tmp_path / "l.json.ids") as db:
         db.execute("CREATE TABLE mine (a)")
     db.close()
-    with pytest.raises(darrm.InputError, match="not a file of ids that this darrm reads"):
+    with pytest.raises(darrm.InputError, match="not a file of ids that this version of darrm reads"):
         book.charge(design, 1, ids=["a"])
     assert book.status()["released"] == 0
 
@@ -214,14 +214,14 @@ def test_a_ledger_older_than_its_ids_is_refused(book: Ledger, design: darrm.Desi
     book.charge(design, 1, ids=["b"])
     book.charge(design, 1, ids=["c"])
     book.path.write_bytes(older)
-    with pytest.raises(darrm.InputError, match="not of one time"):
+    with pytest.raises(darrm.InputError, match="of different times"):
         book.charge(design, 1, ids=["d"])
 
 
 def test_no_ledger_is_made_beside_the_ids_of_another(book: Ledger, design: darrm.Design) -> None:
     book.charge(design, 1, ids=["a"])
     book.path.unlink()
-    with pytest.raises(darrm.InputError, match="holds the ids of a ledger that stood here"):
+    with pytest.raises(darrm.InputError, match="holds the ids of an earlier ledger at this path"):
         Ledger.create(book.path, design, voters="fresh", **BUDGET)
 
 
@@ -392,7 +392,7 @@ def test_fresh_votes_are_released_again_only_if_they_are_paid_for(tmp_path: Path
         book.charge(tighter, 1, ids=["b"], again=True)
         status = book.status()
         assert (status["again"], status["left"]) == (2, 0)
-        assert status["condition"].startswith("which rows of votes are released again is settled")
+        assert status["condition"].startswith("which rows of votes are released again is fixed in advance")
         assert price <= book.spent()[0] <= total
 
 
@@ -401,7 +401,7 @@ def test_other_rules_do_not_cover_fresh_votes_again(tmp_path: Path, design: darr
     book = Ledger.create(tmp_path / "l.json", voters="fresh", rule=rule, **BUDGET)
     book.charge(design, 1, ids=["a"])
     for ids in (["a"], None):
-        with pytest.raises(darrm.BudgetError, match=f'"{rule}" does not count that'):
+        with pytest.raises(darrm.BudgetError, match=f'"{rule}" does not cover that'):
             book.charge(design, 1, ids=ids, again=True)
     book.charge(design, 1, ids=["b"], again=True)  # a new one
     assert book.status()["again"] == 0
@@ -437,7 +437,7 @@ def test_a_stream_that_is_started_again_goes_on(book: Ledger, design: darrm.Desi
         given(failing(), book, design)
     assert book.status()["streams"] == {"": 6}
     with pytest.warns(
-        ResumedStreamWarning, match=r"first 6 rows of this stream .* left out.*stream=\"tuesday\""
+        ResumedStreamWarning, match=r"first 6 rows of this stream .* skipped.*stream=\"tuesday\""
     ) as said:
         assert given([VOTES[:2], VOTES[2:7], VOTES[7:]], book, design) == [1, 5]  # cut otherwise
     assert len(said) == 1
@@ -449,7 +449,7 @@ def test_a_stream_that_is_started_again_goes_on(book: Ledger, design: darrm.Desi
     with pytest.warns(ResumedStreamWarning):
         assert given(iter(VOTES), book, design, rows=5) == []  # one by one
     assert book.path.read_bytes() == before
-    assert "a stream that is started again gives the same rows" in book.status()["condition"]
+    assert "a restarted stream has the same rows" in book.status()["condition"]
 
 
 def test_rows_that_are_left_out_are_checked(book: Ledger, design: darrm.Design) -> None:
@@ -507,7 +507,7 @@ def test_a_ledger_that_was_put_back_does_not_go_on(book: Ledger, design: darrm.D
 
 def test_blocks_with_ids_go_on_by_their_ids(book: Ledger, design: darrm.Design) -> None:
     assert given([block(["a", "b"]), block(["c"])], book, design) == [2, 1]
-    with pytest.warns(ResumedStreamWarning, match="from id 'a' on, are charged for already"):
+    with pytest.warns(ResumedStreamWarning, match="from id 'a' on, were charged before"):
         assert given([block(["a"]), block(["b", "c", "d"])], book, design) == [1]
     assert book.status()["streams"] == {}
     before = book.path.read_bytes()

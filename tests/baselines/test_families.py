@@ -92,5 +92,5 @@ def test_assumptions_name_what_makes_votes_private(voters: str) -> None:
     assert "group" not in kind(VoterGroup(2, 1.0), VoterGroup(3, 1.0))
     mixed = kind(VoterGroup(2, 1.0, 1e-6), VoterGroup(3, math.inf))
     assert "(1, 1e-06)-DP in group 1" in mixed
-    assert mixed.endswith("Nothing is assumed of the privacy of voters in group 2.")
-    assert kind(VoterGroup(2, math.inf)).startswith("Voters are not private")
+    assert mixed.endswith("No privacy is assumed of the voters in group 2.")
+    assert kind(VoterGroup(2, math.inf)).startswith("Voters are non-private")

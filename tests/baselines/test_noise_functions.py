@@ -42,7 +42,7 @@ def test_accuracies_that_are_none(chance: object) -> None:
 
 @pytest.mark.parametrize("m", [0, 6, 2.5, "3", True, -1, float("nan")])
 def test_subsampling_of_no_whole_number(m: object) -> None:
-    with pytest.raises(darrm.InputError, match=r"m must be a whole number in \[1, K\] = \[1, 5\]"):
+    with pytest.raises(darrm.InputError, match=r"m must be an integer in \[1, K\] = \[1, 5\]"):
         baselines.subsampling(5, m)  # type: ignore[arg-type]
 
 

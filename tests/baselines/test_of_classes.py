@@ -39,7 +39,7 @@ def test_one_label_of_teachers(K: int, classes: int, accuracy: float, figures: d
         assert right[name] == pytest.approx(figure, abs=1e-3)
     # The comparison also spends the delta on it.
     assert PERMUTE_AND_FLIP[K] - 1e-4 <= right["permute-and-flip"] <= PERMUTE_AND_FLIP[K] + 2e-3
-    noiseless = ("plain plurality, no noise", "best rule, no noise")
+    noiseless = ("plain plurality, no noise", "Bayes rule, no noise")
     others = [name for name in right if name not in ("optimum", *noiseless)]
     assert all(right[name] <= right["optimum"] + 1e-9 for name in others)
 
@@ -59,7 +59,7 @@ def test_groups_and_a_further_answer() -> None:
     problem = darrm.DecisionProblem(groups, 1.0, classes=["a", "b", "c"], none=True)
     right = _right(problem, objectives.truth([0.7, 0.6], none=0.4, prior=[0.5, 0.3, 0.2]))
     best = right.pop("optimum")
-    for name in ("plain plurality, no noise", "best rule, no noise"):
+    for name in ("plain plurality, no noise", "Bayes rule, no noise"):
         del right[name]
     assert {"all as the least private", "plurality of all, optimal noise"} <= set(right)
     assert any(name.endswith("alone") for name in right)

@@ -18,7 +18,7 @@ def entries(problem: DecisionProblem, objective: objectives.Objective) -> dict[s
     found = list(darrm.compare(problem, objective=objective))
     assert all(entry.certificate.holds for entry in found[:-2])
     assert all(entry.expected_cost >= found[0].expected_cost - 1e-9 for entry in found[:-2])
-    assert [entry.name for entry in found[-2:]] == ["plain majority, no noise", "best rule, no noise"]
+    assert [entry.name for entry in found[-2:]] == ["plain majority, no noise", "Bayes rule, no noise"]
     return {entry.name: entry for entry in found}
 
 
@@ -60,7 +60,7 @@ def test_subsampling_takes_as_many_votes_as_it_may(group: VoterGroup, epsilon: f
 def test_a_tie_of_the_best_rule_is_a_coin() -> None:
     for sizes, accuracies in (((2,), [0.7]), ((2, 2), [0.7, 0.7]), ((4, 2), [0.9, 0.6])):
         problem = DecisionProblem([VoterGroup(size, 1.0) for size in sizes], 1.0)
-        table = entries(problem, objectives.truth(accuracies))["best rule, no noise"].table
+        table = entries(problem, objectives.truth(accuracies))["Bayes rule, no noise"].table
         assert table[tuple(size // 2 for size in sizes)] == 0.5
         assert np.allclose(table, 1 - np.flip(table), rtol=0, atol=1e-12)
 
@@ -69,13 +69,13 @@ def test_a_rule_that_meets_the_guarantee_exactly_is_not_refused_for_rounding() -
     """Two votes of epsilon 1 with a coin at a tie are 1-DP to the digit: over it by some 1e-15 as computed."""
     problem = DecisionProblem([VoterGroup(2, 1.0)], 1.0)
     found = entries(problem, objectives.truth([0.7]))
-    for name in ("plain majority, no noise", "best rule, no noise"):
+    for name in ("plain majority, no noise", "Bayes rule, no noise"):
         assert found[name].within, name
         assert np.allclose(found[name].table, [0, 0.5, 1], rtol=0, atol=1e-12)
         assert darrm.verify(found[name].table, problem).holds
     below = entries(DecisionProblem([VoterGroup(2, 1.0)], 1.0 - 1e-6), objectives.truth([0.7]))
-    assert not below["best rule, no noise"].within
-    assert below["best rule, no noise"].table.tolist() == [0, 0.5, 1]
+    assert not below["Bayes rule, no noise"].within
+    assert below["Bayes rule, no noise"].table.tolist() == [0, 0.5, 1]
 
 
 @pytest.mark.thorough

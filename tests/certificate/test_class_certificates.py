@@ -593,7 +593,7 @@ PROBLEM = DecisionProblem([VoterGroup(2, 1.0)], 1.0, 0.0, 3)
         (np.full((2, 3), np.nan), "Got NaN"),
         (np.full((2, 4), 0.25), r"shape \(6, 3\) or \(2, 3\)\. Got shape \(2, 4\)"),
         (np.full(6, 0.25), r"shape \(6, 3\) or \(2, 3\)\. Got shape \(6,\)"),
-        (np.array([[0.6, 0.3, 0.1], [0.5, 0.25, 0.25]]), "with as many votes must have the same probability"),
+        (np.array([[0.6, 0.3, 0.1], [0.5, 0.25, 0.25]]), "with equal votes must have equal probabilities"),
         (np.array([[0.6, 0.6, -0.2], [0.4, 0.4, 0.2]]), r"-0\.2"),
     ],
 )

@@ -233,7 +233,7 @@ def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytes
     book = tmp_path / "ledger.json"
     make = ["ledger", "create", str(book), str(design_file), "--total-delta", "0.0297"]
     assert "voters must be" in refused(capsys, 2, *make, "--total-epsilon", "3")
-    assert "does not pay" in refused(capsys, 3, *make, "--total-epsilon", "0.001", "--voters", "fresh")
+    assert "does not cover" in refused(capsys, 3, *make, "--total-epsilon", "0.001", "--voters", "fresh")
     assert "total_epsilon" in refused(capsys, 2, *make, "--total-epsilon", "nan", "--voters", "fresh")
     assert "does not exist" in refused(capsys, 2, "ledger", "show", str(tmp_path / "none.json"))
     assert not book.exists()
@@ -278,9 +278,9 @@ def test_a_ledger_of_everything(
     book = str(tmp_path / "ledger.json")
     budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "composed"]
     assert main(["ledger", "create", book, *budget]) == 0
-    assert "settled without a look at what was released" in " ".join(capsys.readouterr().out.split())
+    assert "fixed in advance, independently of what was released" in " ".join(capsys.readouterr().out.split())
     pair = ["--epsilon", "0.5", "--delta", "1e-6"]
-    assert "does not say for which neighbours" in refused(capsys, 2, "ledger", "charge", book, *pair)
+    assert "has no stated neighbouring relation" in refused(capsys, 2, "ledger", "charge", book, *pair)
     pair += ["--adjacency", "replace-one", "--note", "a count", "--times", "2"]
     counted = run_json(capsys, "ledger", "charge", book, *pair)
     assert counted["charges"] == [{"what": "(0.5, 1e-06)-DP", "n": 2, "note": "a count"}]
@@ -293,7 +293,7 @@ def test_a_ledger_of_everything(
     left = run_json(capsys, "ledger", "show", book, str(design_file))
     assert left["released"] == 30
     assert f"{left['left']} left" in told
-    assert "settled without a look at what was released" in told
+    assert "fixed in advance, independently of what was released" in told
     assert main(["ledger", "show", book, str(design_file)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(

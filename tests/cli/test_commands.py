@@ -140,7 +140,7 @@ def test_verify_answers_no_for_a_table_that_breaks_its_guarantee(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
-    assert "is not proved (0.2, 0)-DP" in captured.err
+    assert "is not certified (0.2, 0)-DP" in captured.err
     (tmp_path / "votes.csv").write_text("a,b,c,d,e\n1,1,1,1,1\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert main(["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 1

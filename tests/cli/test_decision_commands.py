@@ -384,7 +384,7 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
         "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and a change to a neighbouring data "
         "set (replace-one) affects" in out
     )
-    assert f"expected cost {design.expected_cost:.8g} (how often the answer is wrong), at most" in out
+    assert f"expected cost {design.expected_cost:.8g} (the label error rate), at most" in out
     assert "worst case: " in out
     assert main(["verify", path]) == 0
     again = " ".join(capsys.readouterr().out.split())
@@ -423,7 +423,7 @@ def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     )
     out = capsys.readouterr().out
     assert re.search(r"^ *8:3 +1\.000000", out, re.MULTILINE)
-    assert "how often the answer is not that of the rule (at least" in " ".join(out.split())
+    assert "the probability that the answer is not that of the rule (at least" in " ".join(out.split())
     assert out.startswith("Note: the cheaper answer is the less likely one at")  # above a long table
     assert "--ordered forbids it." in " ".join(out.split())
     assert main(["solve", *options, "--total-epsilon", "1"]) == 0
@@ -611,11 +611,11 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"--group": "0:1"}, "--group 0:1: count must be a whole number"),
+        ({"--group": "0:1"}, "--group 0:1: count must be an integer"),
         ({"--group": "3:-1"}, "--group 3:-1: epsilon must be in"),
         ({"--group": "3:nan"}, "--group 3:nan: epsilon must be in"),
         ({"--group": "3:1:2"}, "delta must be in [0, 1)"),
-        ({"--group": "3:1:0:4"}, "max_affected must be a whole number in [1, count] = [1, 3]"),
+        ({"--group": "3:1:0:4"}, "max_affected must be an integer in [1, count] = [1, 3]"),
         ({"--group": "3"}, "--group must be COUNT:EPSILON"),
         ({"--group": "3:1:0:1:1"}, "--group must be COUNT:EPSILON"),
         ({"--group": "3:1:1e-6"}, "delta must be given where a group has a delta of its own"),
@@ -635,17 +635,17 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--cost": "0,1,1"}, "--cost must be four numbers, C00,C01,C10,C11, or six"),
         ({"--cost": "0,nan,1,0"}, "cost must be finite and at least 0. Got NaN"),
         ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
-        ({"--max-affected": "4"}, "max_affected must be a whole number in [1, 3]"),
+        ({"--max-affected": "4"}, "max_affected must be an integer in [1, 3]"),
         ({"--delta": "1"}, "delta must be in [0, 1)"),
         ({"--objective": "tv"}, "--objective must be truth, plurality, majority, dissent, at-least:K or weights"),
-        ({"--objective": "at-least:x"}, "k must be a whole number"),
+        ({"--objective": "at-least:x"}, "k must be an integer"),
         ({"--objective": "weights:1,2"}, "one weight for each of 1 groups"),
         ({"--prior": ".5,.6"}, "prior must be probabilities that sum to 1"),
         ({"--prior": "uniform"}, "--prior must be numbers"),
         ({"--prior": ""}, "--prior must be numbers"),
-        ({"--classes": "1"}, "classes must be a whole number in [2, 1000]. Got 1"),
+        ({"--classes": "1"}, "classes must be an integer in [2, 1000]. Got 1"),
         ({"--classes": "no,no"}, "or as many different names. Got ['no', 'no']"),
-        ({"--classes": ""}, "classes must be a whole number in [2, 1000], or as many different names. Got ''"),
+        ({"--classes": ""}, "classes must be an integer in [2, 1000], or as many different names. Got ''"),
         ({"--classes": "3", "--accuracy": ".9:.1/.2:.8"}, "is for 2 classes by its accuracy. The problem has 3"),
         ({"--classes": "3", "--prior": ".5,.5"}, "is for 2 classes by its prior. The problem has 3"),
         ({"--classes": "3", "--cost": "0,1,1,0"}, "--cost must be 9 numbers, or 12 with the answer none"),

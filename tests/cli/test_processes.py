@@ -65,7 +65,7 @@ def test_the_script_solves_verifies_and_releases(script: str, tmp_path: Path) ->
 def test_the_script_refuses_with_status_2(script: str) -> None:
     refused = run(script, "solve", "--K", "0", "--m", "1", "--epsilon", "0.1")
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert "K must be a whole number" in one_line(refused.stderr)
+    assert "K must be an integer" in one_line(refused.stderr)
 
 
 @pytest.mark.thorough

@@ -262,7 +262,7 @@ def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.
             continue
         content = json.loads(said.out)["ledger"]
         assert (content["released"], content["again"]) == (4, 2)
-        assert content["condition"].startswith("which rows of votes are released again is settled")
+        assert content["condition"].startswith("which rows of votes are released again is fixed in advance")
         assert "The total covers that, because it covers all votes themselves" in said.err
         assert "each row of votes is released once" not in said.err.split("Charged to")[1]
         assert main(["ledger", "show", name]) == 0

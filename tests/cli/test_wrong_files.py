@@ -272,7 +272,7 @@ def test_digits_beyond_float64_are_refused(folder: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("\n3,", "\n3.0,", "in row 1 K is not a whole number"),
+        ("\n3,", "\n3.0,", "in row 1 K is not an integer"),
         (",1.0,1.0,", ",1.0,x,", "in row 1 epsilon is not a number"),
     ],
 )

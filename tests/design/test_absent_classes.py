@@ -111,7 +111,7 @@ def test_a_table_for_fewer_voters_that_tells_too_much_is_seen(tmp_path: Path) ->
     design.save(tmp_path / "design.json")
     content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
     for place, part in enumerate(content["fewer"]):
-        if not part["present"][0]:  # the one vote of .5 that one change reaches may be published
+        if not part["present"][0]:  # the one vote of .5 that one record affects may be published
             continue
         n = len(part["table_hex"])  # three entries for each vector of votes, whose first varies slowest
         sure = {**part, "table_hex": [float(i % 3 == 3 * (i // 3) // (n // 3)).hex() for i in range(n)]}

@@ -320,7 +320,9 @@ def test_a_point_of_a_profile_that_is_read_nearer_says_so() -> None:
     """Three voters, epsilon 0.5 each: a point at 30 nats is read at 15.5."""
     problem = darrm.MajorityProblem(3, 1, 0.5, 1e-3)
     design = darrm.solve(problem)
-    with pytest.raises(darrm.CertificateError, match=r"\(30, 1e-09\)-DP \(read at epsilon 15.5, which is stricter\)"):
+    with pytest.raises(
+        darrm.CertificateError, match=r"\(30, 1e-09\)-DP \(evaluated at epsilon 15.5, which is stricter\)"
+    ):
         darrm.Design(problem, design.gamma, design.prior, profile=[(30, 1e-9)])
     with pytest.raises(darrm.CertificateError, match=r"\(2, 1e-09\)-DP, a point of its profile"):
         darrm.Design(problem, design.gamma, design.prior, profile=[(2, 1e-9)])

@@ -66,5 +66,5 @@ def test_fewer_voters_decide_as_all_do(changed: str) -> None:
     alone = fewer[1, 0]
     objective = darrm.objectives.truth([0.6]) if changed == "objective" else alone.objective
     fewer[1, 0] = darrm.DecisionDesign(alone.problem, alone.table, objective, ordered=changed == "ordered")
-    with pytest.raises(darrm.InputError, match=r"The decision for \(1, 0\) present voters is not one"):
+    with pytest.raises(darrm.InputError, match=r"The decision for \(1, 0\) present voters is for another problem"):
         darrm.DecisionDesign(PROBLEM, ABSENT.table, ABSENT.objective, gap=ABSENT.gap, fewer=fewer)

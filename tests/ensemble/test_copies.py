@@ -137,7 +137,7 @@ def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
     """Who asks it may stop, or charge something else, by its answers: docs/composition.md has what that costs."""
     for rule in ("composed", "renyi", "basic"):
         Ledger.create(tmp_path / rule, total_epsilon=6.0, total_delta=1e-5, voters="fresh", rule=rule)
-    with pytest.raises(darrm.InputError, match=r'rule "composed".*settled beforehand.*"exact", "renyi" or "basic"'):
+    with pytest.raises(darrm.InputError, match=r'rule "composed".*fixed in advance.*"exact", "renyi" or "basic"'):
         fresh(ledger=tmp_path / "composed").fit(X, Y)
     for rule in ("renyi", "basic"):
         fresh(ledger=tmp_path / rule).fit(X, Y).predict(X[:1])
@@ -149,8 +149,8 @@ def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
     [
         ({"ledger_create": True}, "ledger_create is for a ledger"),
         ({"ledger_create": "yes", "ledger": "l.json"}, "ledger_create must be True or False"),
-        ({"copies": 0}, "copies must be a whole number"),
-        ({"copies": 1.5}, "copies must be a whole number"),
+        ({"copies": 0}, "copies must be an integer"),
+        ({"copies": 1.5}, "copies must be an integer"),
         ({"copies": 2, "ledger": "l.json"}, "which all copies share"),
     ],
 )

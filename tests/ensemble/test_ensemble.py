@@ -329,7 +329,7 @@ def test_parallel_training_is_serial_training() -> None:
 
 @pytest.mark.parametrize(("overlap", "m", "said"), [(1, 3, "overlap = 1 voter,"), (3, 4.5, "overlap = 3 voters,")])
 def test_m_above_the_overlap_has_no_effect_which_is_said(overlap: int, m: float, said: str) -> None:
-    with pytest.warns(UserWarning, match=f"^m = {m:g} has no effect: one change reaches {said}"):
+    with pytest.warns(UserWarning, match=f"^m = {m:g} has no effect: one record affects {said}"):
         model = fresh(overlap=overlap, m=m).fit(X, Y)
     for design in (model.design_, fresh(overlap=overlap).fit(X, Y).design_):
         np.testing.assert_allclose(design.gamma, 1, rtol=1e-12)
@@ -476,7 +476,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("odd voters", lambda: fixed(voters="both").fit(X, Y), "Got 'both'"),
     ("teachers", lambda: fixed(teachers="public").fit(X, Y), "Got 'public'"),
     ("K > n", lambda: fixed(K=11).fit(X[:10], Y[:10]), "at most the number of records, 10. Got 11"),
-    ("K = 0", lambda: fixed(K=0).fit(X, Y), "K must be a whole number"),
+    ("K = 0", lambda: fixed(K=0).fit(X, Y), "K must be an integer"),
     ("overlap", lambda: fixed(overlap=12).fit(X, Y), r"\[1, 11\]. Got 12"),
     ("shards, number", lambda: fresh(shards=FIFTHS[:4]).fit(X, Y), "each of K = 5 voters. Got 4"),
     (
@@ -486,7 +486,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ),
     ("shards, range", lambda: fresh(shards=[*FIFTHS[:4], [1100]]).fit(X, Y), r"\[0, 1099\]"),
     ("shards, repeated", lambda: fresh(shards=[*FIFTHS[:4], [4, 4]]).fit(X, Y), "twice"),
-    ("shards, floats", lambda: fresh(shards=[[0.5]] * 5).fit(X, Y), "whole numbers"),
+    ("shards, floats", lambda: fresh(shards=[[0.5]] * 5).fit(X, Y), "integers"),
     ("shards, overlap", lambda: fresh(shards=FIFTHS, overlap=2, m=1).fit(X, Y), "exactly overlap = 2"),
     ("one class in a shard", lambda: fresh(shards=IN_ORDER).fit(X, SORTED), "Shard 0 holds one class, no"),
     ("one class", lambda: fixed().fit(X, np.zeros(1100)), "two classes. Got one class"),
@@ -545,7 +545,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("one seed for all", lambda: fixed(estimator=teacher(1.0, random_state=1)).fit(X, Y), "no random_state"),
     ("seed", lambda: fixed(random_state="x").fit(X, Y), "random_state must be None or a seed"),
     ("total_delta", lambda: fixed(overlap=3, total_delta=1e-5).fit(X, Y), "below the unavoidable"),
-    ("jobs", lambda: fixed(n_jobs=0).fit(X, Y), "n_jobs must be a whole number"),
+    ("jobs", lambda: fixed(n_jobs=0).fit(X, Y), "n_jobs must be an integer"),
     ("overlap, PATE", lambda: pate(overlap=2).fit(X, Y), "disjoint shards"),
     ("no noise", lambda: pate(sigma=None).fit(X, Y), "either gamma .* or sigma"),
     ("pure Gaussian", lambda: pate(total_delta=0.0).fit(X, Y), "total_delta above 0"),
@@ -554,7 +554,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("DP-SGD, large epsilon", lambda: teacher(101.0).fit(X, Y), r"\(0, 100\]"),
     ("DP-SGD, delta", lambda: DPLogisticRegression(1.0, 1.0).fit(X, Y), r"delta must be in \(0, 1\)"),
     ("DP-SGD, rate", lambda: teacher(1.0, sampling_rate=1.5).fit(X, Y), r"sampling_rate must be in \(0, 1\]"),
-    ("DP-SGD, steps", lambda: teacher(1.0, steps=0).fit(X, Y), "steps must be a whole number"),
+    ("DP-SGD, steps", lambda: teacher(1.0, steps=0).fit(X, Y), "steps must be an integer"),
     ("DP-SGD, clip", lambda: teacher(1.0, clip=0.0).fit(X, Y), "clip must be"),
     ("DP-SGD, adjacency", lambda: teacher(1.0, adjacency="swap").fit(X, Y), "Got 'swap'"),
     ("DP-SGD, n", lambda: teacher(1.0, adjacency="add-remove").fit(X, Y), "Pass n_records"),

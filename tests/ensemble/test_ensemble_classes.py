@@ -247,12 +247,12 @@ def test_two_classes_of_planned_teachers() -> None:
 
 
 BAD: list[tuple[str, Callable[[], Any], str]] = [
-    ("DP-SGD tells two", lambda: fixed().set_params(estimator=None).fit(X, Y), "Only binary.*tells two classes"),
+    ("DP-SGD tells two", lambda: fixed().set_params(estimator=None).fit(X, Y), "Only binary.*takes two classes"),
     ("sigma and queries", lambda: pate(sigma=1.0, queries=3).fit(X, Y), "Pass one of the three"),
     ("a ledger without a design", lambda: pate(sigma=1.0, ledger="x.json").fit(X, Y), "pass queries in place"),
-    ("a guess", lambda: fresh(base_accuracy=1 / 3).fit(X, Y), "base_accuracy must be .*how often one"),
+    ("a guess", lambda: fresh(base_accuracy=1 / 3).fit(X, Y), "base_accuracy must be .*accuracy of one"),
     ("base is NaN", lambda: pate(queries=3, base_accuracy=math.nan).fit(X, Y), "base_accuracy must be"),
-    ("no labels", lambda: pate(queries=0).fit(X, Y), "queries must be a whole number"),
+    ("no labels", lambda: pate(queries=0).fit(X, Y), "queries must be an integer"),
     ("m above K", lambda: fresh(m=6).fit(X, Y), r"m must be in \(0, K\] = \(0, 5\]"),
     ("m of 0", lambda: fresh(m=0).fit(X, Y), r"m must be in \(0, K\]"),
     ("no noise", lambda: pate().fit(X, Y), "either gamma .* or sigma"),

@@ -105,7 +105,7 @@ def test_votes_under_noise_have_no_shares(model: PrivateMajorityClassifier, name
         assert not hasattr(ensemble, name)
         with pytest.raises(AttributeError) as raised:
             getattr(ensemble, name)
-        assert "hides these shares" in str(raised.value.__cause__)
+        assert "hides them" in str(raised.value.__cause__)
         assert "Call predict, or use voters that are private themselves" in str(raised.value.__cause__)
         with pytest.raises(AttributeError):
             getattr(PrivateMajorityClassifier, name)(ensemble, X)  # unbound either

@@ -163,7 +163,7 @@ def test_prefitted_and_new_voters_together_need_their_shards() -> None:
     elsewhere = fixed(Teacher(), there, Teacher(), shards=[halves[0], [], halves[1]], n_jobs=2).fit(X, Y)
     assert elsewhere.estimators_[1] is there
     assert np.array_equal(elsewhere.estimators_[2].coef_, Teacher().fit(X[halves[1]], Y[halves[1]]).coef_)
-    with pytest.raises(darrm.InputError, match=r"Shard 1 must be whole numbers .* not empty"):
+    with pytest.raises(darrm.InputError, match=r"Shard 1 must be integers .* not empty"):
         fixed(there, Teacher(), Teacher(), shards=[halves[0], [], halves[1]]).fit(X, Y)
 
 
@@ -293,9 +293,9 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
      "Got a regressor"),
     ("both", lambda: fresh(*KINDS).set_params(estimator=GaussianNB()).fit(X, Y), "Got both"),
     ("another K", lambda: fresh(*KINDS, K=5).fit(X, Y), "number of estimators, 3, or left out. Got 5"),
-    ("K is NaN", lambda: fresh(*KINDS, K=math.nan).fit(X, Y), "K must be a whole number"),
+    ("K is NaN", lambda: fresh(*KINDS, K=math.nan).fit(X, Y), "K must be an integer"),
     ("some names", lambda: fresh(("a", KINDS[0]), KINDS[1]).fit(X, Y), "names for all classifiers, or for none"),
-    ("the same name", lambda: fresh(("a", KINDS[0]), ("a", KINDS[1])).fit(X, Y), "names of their own. .*not unique"),
+    ("the same name", lambda: fresh(("a", KINDS[0]), ("a", KINDS[1])).fit(X, Y), "different names. .*not unique"),
     ("the name of a parameter", lambda: fresh(("epsilon", KINDS[0])).fit(X, Y), "conflict with constructor"),
     ("a name with __", lambda: fresh(("a__b", KINDS[0])).fit(X, Y), "must not contain __"),
     ("not fitted", lambda: fresh(*KINDS[:2], FrozenEstimator(GaussianNB())).fit(X, Y),

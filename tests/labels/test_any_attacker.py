@@ -146,7 +146,7 @@ def test_attackers_of_weighted_aggregates_are_drawn() -> None:
 
 def test_bad_attackers_are_refused() -> None:
     for attacker, message in (
-        (lambda eta, output: [0], r"What attacker returns must be whole numbers of shape \(1, 2\)"),
+        (lambda eta, output: [0], r"What attacker returns must be integers of shape \(1, 2\)"),
         (lambda eta, output: [[0], [0, 1]], "What attacker returns"),
         (lambda eta, output: [[0, 2]], r"in \[0, 1\]. Got 2"),
         ([[0, 1]], r"attacker must have the shape \(3, 1, 2\)"),

@@ -343,7 +343,7 @@ def test_numbers_that_say_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 1}, r"k must be a whole number in \[2, n\] = \[2, 20\]"),
+        ({"k": 1}, r"k must be an integer in \[2, n\] = \[2, 20\]"),
         ({"k": 21}, "k must"),
         ({"failure": 0.0}, "failure must"),
         ({"failure": 1.0}, "failure must"),

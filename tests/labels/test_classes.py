@@ -183,7 +183,7 @@ def test_what_is_not_for_several_classes_says_so() -> None:
             audit([("rr", mechanism), ("other", other)], PRIORS, bag_size=1)
     with pytest.raises(darrm.InputError, match="as many classes"):
         joint([mechanism, RandomizedResponse(1.0)])
-    with pytest.raises(darrm.InputError, match=r"labels must be whole numbers in \[0, 2\]. Got 3"):
+    with pytest.raises(darrm.InputError, match=r"labels must be integers in \[0, 2\]. Got 3"):
         audit({"rr": mechanism}, PRIORS, labels=[0, 1, 2, 3, 0])
     for eta in ([0.5, 0.5], [[0.2, 0.3, 0.4]], [0.5, 0.6, -0.1], 0.5, [[[1, 0, 0]]]):
         with pytest.raises(darrm.InputError, match="eta must"):
@@ -192,12 +192,12 @@ def test_what_is_not_for_several_classes_says_so() -> None:
         with pytest.raises(darrm.InputError, match="output must"):
             posterior(mechanism, [0.2, 0.3, 0.5], output)  # type: ignore[arg-type]
     for classes in (1, 0, 1001, 2.5, None):
-        with pytest.raises(darrm.InputError, match="classes must be a whole number"):
+        with pytest.raises(darrm.InputError, match="classes must be an integer"):
             RandomizedResponse(1.0, classes)  # type: ignore[arg-type]
     for labels in ([3], [-1], [0.5], []):
         with pytest.raises(darrm.InputError, match="labels must"):
             mechanism.release(labels)
-    with pytest.raises(darrm.InputError, match="no chance"):
+    with pytest.raises(darrm.InputError, match="probability 0 under"):
         RandomizedResponse(2000.0, classes=3).posterior([0.0, 0.5, 0.5], 0)
 
 

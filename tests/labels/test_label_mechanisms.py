@@ -68,7 +68,7 @@ def test_bags_in_parts_are_those_of_one_part(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("darrm.numerics.leave_one_out._ENTRIES", 100)
     assert np.array_equal(LabelProportions().posterior(eta, sums), whole)
     eta[17], sums[17] = 0, 3
-    with pytest.raises(darrm.InputError, match="bag 17 has no chance"):
+    with pytest.raises(darrm.InputError, match="bag 17 has probability 0"):
         LabelProportions().posterior(eta, sums)
 
 
@@ -248,11 +248,11 @@ def test_outputs_that_cannot_be() -> None:
         LaplaceLabelProportions(1).posterior([0.5, 0.5], math.inf)
     with pytest.raises(darrm.InputError, match="shape of eta"):
         RandomizedResponse(1).posterior([0.5, 0.5], [1])
-    with pytest.raises(darrm.InputError, match="no chance"):
+    with pytest.raises(darrm.InputError, match="probability 0 under"):
         LabelProportions().posterior([0.0, 0.0], 1)
-    with pytest.raises(darrm.InputError, match="no chance"):
+    with pytest.raises(darrm.InputError, match="probability 0 under"):
         posterior([0.5, 0.5], [0.0, 0.0, 0.0])
-    with pytest.raises(darrm.InputError, match="output must be whole"):
+    with pytest.raises(darrm.InputError, match="output must be integers"):
         GeometricLabelProportions(1).unbiased([0, 6], 5)
 
 

@@ -452,7 +452,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("rows", lambda: BagClassifier().fit(X, Y[:5]), "inconsistent numbers of samples"),
     ("sum above k", lambda: BagClassifier().fit(X, SUMS + 1, PAIRS), "from 0 to the size"),
     ("negative sum", lambda: BagClassifier(GeometricLabelProportions(1)).fit(X, SUMS - 1, PAIRS), "from 0 to the size"),
-    ("half", lambda: BagClassifier(LabelProportions()).fit(X, SUMS / 2, PAIRS), "whole numbers from 0"),
+    ("half", lambda: BagClassifier(LabelProportions()).fit(X, SUMS / 2, PAIRS), "integers from 0"),
     ("NaN sum", lambda: BagClassifier(LaplaceLabelProportions(1)).fit(X, SUMS * np.nan, PAIRS), "y must be finite"),
     ("text sum", lambda: BagClassifier(LaplaceLabelProportions(1)).fit(X, list("abcdef"), PAIRS), "y must be numbers"),
     (
@@ -462,7 +462,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ),
     ("index", lambda: BagClassifier().fit(X, SUMS, [part + 1 for part in PAIRS]), r"\[0, 11\]. Got 1 to 12"),
     ("empty bag", lambda: BagClassifier().fit(X, [1, 0], [[0, 1], []]), "none of them empty"),
-    ("real index", lambda: BagClassifier().fit(X, SUMS, np.arange(12.0).reshape(-1, 2)), "whole numbers"),
+    ("real index", lambda: BagClassifier().fit(X, SUMS, np.arange(12.0).reshape(-1, 2)), "integers"),
     ("no bags", lambda: BagClassifier().fit(X, SUMS, 6), "bags must be Bags or a list"),  # type: ignore[arg-type]
     ("loss", lambda: BagClassifier(loss="hinge").fit(X, Y), "Got 'hinge'"),  # type: ignore[arg-type]
     ("C", lambda: BagClassifier(C=0.0).fit(X, Y), "C must be"),

@@ -291,8 +291,8 @@ def test_votes_that_are_none(bad: Any, said: str) -> None:
     ("counts", "said"),
     [
         ([[3, 1, 0]], "must sum to the sizes of the groups"),
-        ([[3, -1, 1]], "counts must be whole numbers finite and at least 0"),
-        ([[1.5, 1.5, 0]], "whole numbers"),
+        ([[3, -1, 1]], "counts must be integers finite and at least 0"),
+        ([[1.5, 1.5, 0]], "integers"),
         ([3, 0, 0], r"shape \(n, 1, 3\), or \(n, 3\). Got shape \(3,\)"),
         ([[3, 0]], "Got shape"),
         ([["a", "b", "c"]], "counts must be"),

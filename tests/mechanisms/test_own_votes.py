@@ -15,7 +15,7 @@ K, N = 5, 60
 VOTES = np.random.default_rng(5).integers(0, 2, (N, K))
 ROWS = np.random.default_rng(6).permutation(N)
 OTHERS = np.random.default_rng(7).integers(0, 2, (N, K))
-SAID = r"read from votes that fall just as these 60 rows do.*public=True \(--votes-are-public\)"
+SAID = r"read from votes with the same histogram as these 60 rows.*public=True \(--votes-are-public\)"
 
 
 def mechanism_of(prior: Any) -> darrm.mechanisms.DaRRM:
@@ -93,7 +93,7 @@ def test_counts_are_of_so_many_rows_and_not_of_others_in_their_proportion() -> N
     made.release(two)
     with pytest.raises(darrm.InputError, match="these 20 rows"):
         made.release(np.repeat(two, 10, axis=0))
-    with pytest.raises(darrm.InputError, match="this row does"):
+    with pytest.raises(darrm.InputError, match="as this row"):
         mechanism_of(darrm.priors.votes(VOTES[:1])).release(VOTES[0])
 
 
@@ -217,7 +217,7 @@ def test_a_measurement_of_opendp_says_so_when_it_is_made(mechanism: darrm.mechan
         "input_domain": dp.vector_domain(dp.atom_domain(T=int), size=K),
         "input_metric": dp.hamming_distance(),
     }
-    with pytest.raises(darrm.InputError, match="which a measurement must not be about"):
+    with pytest.raises(darrm.InputError, match="which a measurement must not release"):
         darrm.interop.opendp_measurement(mechanism.design, **given)
     design = darrm.solve(K=K, m=2, epsilon=0.5, prior=darrm.priors.votes(np.tile(VOTES[0], (2, 1))))
     assert len(darrm.interop.opendp_measurement(design, public=True, **given)(VOTES[0].tolist())) == 2

@@ -39,7 +39,7 @@ def test_without_noise_the_most_voted_class_is_best_and_with_noise_another_table
     problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.1)], 0.3)
     goal, rule = objectives.dissent([0.6]), objectives.rule("plurality", [0.6])
     found = darrm.compare(problem, objective=goal)
-    assert found["best rule, no noise"].expected_cost == pytest.approx(
+    assert found["Bayes rule, no noise"].expected_cost == pytest.approx(
         found["plain majority, no noise"].expected_cost, abs=1e-15
     )
     best, of_the_rule = darrm.solve(problem, objective=goal), darrm.solve(problem, objective=rule)

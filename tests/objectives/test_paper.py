@@ -49,7 +49,8 @@ def test_gamma_opt_is_a_restriction(tmp_path: Path) -> None:
     assert main(["verify", str(tmp_path / "decision.json")]) == 0
     assert main(["report", str(tmp_path / "decision.json"), "--out", str(tmp_path / "report.html")]) == 0
     page = (tmp_path / "report.html").read_text()
-    assert "how often the label is not the majority of the votes cast, under independent:0.5,1" in page
+    said = "the probability that the label differs from the majority of the votes cast, under independent:0.5,1"
+    assert said in page
     assert "independent:0.5,1" in page
     assert not darrm.independent.check(json.loads((tmp_path / "decision.json").read_text())).wrong
 

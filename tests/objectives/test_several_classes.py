@@ -367,11 +367,11 @@ def test_an_objective_that_does_not_fit_is_refused(
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ([[[2, 0, 0]]], r"counts must be whole numbers of shape \(m, 2, 3\)"),
-        ([[2, 0, 0], [1, 0, 0]], r"counts must be whole numbers of shape \(m, 2, 3\)"),
+        ([[[2, 0, 0]]], r"counts must be integers of shape \(m, 2, 3\)"),
+        ([[2, 0, 0], [1, 0, 0]], r"counts must be integers of shape \(m, 2, 3\)"),
         ([[[2, 0, 0], [1, 1, 0]]], r"counts of group 2 must sum to its 1 voters\. Got \[1, 1, 0\]"),
-        ([[[3, -1, 0], [1, 0, 0]]], r"counts must be whole numbers finite and at least 0\. Got -1"),
-        ([[[1.5, 0.5, 0], [1, 0, 0]]], r"counts must be whole numbers finite and at least 0\. Got 1\.5"),
+        ([[[3, -1, 0], [1, 0, 0]]], r"counts must be integers finite and at least 0\. Got -1"),
+        ([[[1.5, 0.5, 0], [1, 0, 0]]], r"counts must be integers finite and at least 0\. Got 1\.5"),
     ],
 )
 def test_counts_are_those_of_the_voters(counts: Any, said: str) -> None:

@@ -137,7 +137,7 @@ def test_groups_and_classes_beyond_a_linear_program() -> None:
     wider = budget | {"max_affected": 2}
     with pytest.raises(darrm.InputError, match=r"as one group, each as the least private of them, 22:0\.25:1e-07\."):
         darrm.plan(groups, accuracy=0.7, classes=4, voters="fixed", **wider)
-    with pytest.raises(darrm.InputError, match=r"Or count all voters as one group without privacy, 25:inf\."):
+    with pytest.raises(darrm.InputError, match=r"Or count all voters as one non-private group, 25:inf\."):
         darrm.plan([*groups, darrm.VoterGroup(3, math.inf)], accuracy=0.7, classes=4, voters="fixed", **budget)
 
 

@@ -153,9 +153,7 @@ def test_calibrated_mechanisms_spend_what_there_is() -> None:
     asked = {name: value for name, value in SMALL.items() if name != "voters"}
     found = darrm.plan(**asked, voters="fresh").comparison
     assert found is not None
-    calibrated = [
-        row for row in found if row.setting and row.name not in ("all the noise in the votes", "plain majority")
-    ]
+    calibrated = [row for row in found if row.setting and row.name not in ("local noise only", "plain majority")]
     assert len(calibrated) >= 5
     assert all(0.99 * 2 <= row.total <= 2 for row in calibrated)
     problem = darrm.DecisionProblem([VoterGroup(5, 1.0)], 1.0, max_affected=1)
@@ -375,7 +373,7 @@ class TestStopped:
         ({"base_accuracy": 1.5}, "base_accuracy must be"),
         ({"base_accuracy": [0.8, 0.9]}, "base_accuracy must be"),
         ({"base_accuracy": np.array([1.0, 2.0])}, "base_accuracy must be"),
-        ({"base_accuracy": None}, "Say how often voters are right"),
+        ({"base_accuracy": None}, "Pass the accuracy of the voters"),
         ({"base_accuracy": None, "accuracy": [0.8, 0.7]}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": np.array([0.8, 0.7])}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": math.nan}, "accuracy"),
@@ -383,8 +381,8 @@ class TestStopped:
         ({"base_accuracy": None, "accuracy": [[1.0, 2.0]]}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": "much"}, "accuracy must be"),
         ({"ordered": math.nan}, "ordered must be True or False"),
-        ({"accuracy": [0.8]}, "Say how often voters are right"),
-        ({"voters": "fixed"}, "base_accuracy is for answers that are randomized anew"),
+        ({"accuracy": [0.8]}, "Pass the accuracy of the voters"),
+        ({"voters": "fixed"}, "base_accuracy is for fresh voters"),
         ({"prior": "uniform"}, "A prior of votes"),
         (
             {"K": None, "epsilon": None, "base_accuracy": None, "prior": "uniform", "groups": [V(3, 1.0), V(2, 1.0)]},
@@ -393,8 +391,8 @@ class TestStopped:
         ({"prior": [0.5, 0.6]}, "prior"),
         ({"cost": [[0, -1], [1, 0]]}, "cost"),
         ({"time_limit": -1.0}, "time_limit must be"),
-        ({"groups": [(3, 1.0)]}, "one of the two"),
-        ({"K": None}, "one of the two"),
+        ({"groups": [(3, 1.0)]}, "either by groups or by K"),
+        ({"K": None}, "either by groups or by K"),
         ({"K": None, "epsilon": None, "groups": []}, "groups must be"),
         ({"K": None, "epsilon": None, "groups": [3]}, "A group must be"),
         ({"K": None, "epsilon": None, "groups": [(3, 1.0, 0.0, 1, None, 1)]}, "A group must be"),
@@ -484,7 +482,7 @@ def test_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [step.done for step in told] == list(range(len(told)))
     assert {step.steps for step in told} == {len(told)}
     doing = [step.doing for step in told]
-    assert doing[:2] == ["looking for the best noise", "comparing at the same total"]
+    assert doing[:2] == ["searching for the best noise", "comparing at the same total"]
     assert len(doing) > 2
     assert all(step.startswith("votes of epsilon ") for step in doing[2:])
     assert math.isnan(told[0].seconds_left)

@@ -35,7 +35,7 @@ def nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nothing_is_listed")
 @pytest.mark.parametrize(("K", "classes"), [(250, 10), (1000, 4), (250, 7)])
 def test_a_plan_that_is_too_large_names_the_noise_that_fits(K: int, classes: int) -> None:
-    with pytest.raises(darrm.InputError, match=r"fits any number of votes: .*GaussianNoisyMax\(sigma=") as told:
+    with pytest.raises(darrm.InputError, match=r"takes any number of votes: .*GaussianNoisyMax\(sigma=") as told:
         darrm.plan([(K, math.inf)], classes=classes, **TEACHERS)  # type: ignore[arg-type]
     sigma = float(str(told.value).partition("sigma=")[2].partition(",")[0])
     mechanism = darrm.mechanisms.GaussianNoisyMax(sigma, K=K, classes=classes)
@@ -49,9 +49,9 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     with pytest.raises(darrm.InputError) as told:
         darrm.plan([(250, 1.0)], classes=10, voters="fresh", **TEACHERS)  # type: ignore[arg-type]
     assert "GaussianNoisyMax" not in str(told.value)
-    with pytest.raises(darrm.InputError, match=r"one group without privacy, 250:inf\. Noise at the counts fits"):
+    with pytest.raises(darrm.InputError, match=r"one non-private group, 250:inf\. Noisy max takes"):
         darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **TEACHERS)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match=r"Noisy max fits any number of votes: pass sigma=28\.\d+ in place"):
+    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=28\.\d+ in place"):
         teachers_decision(250, "replace-one", 1000, 8, 1e-5, 10, 0.75)
     with pytest.raises(darrm.InputError, match=r"pass gamma in place of queries"):
         teachers_decision(250, "replace-one", 1000, 8, 0.0, 10, 0.75)

@@ -26,7 +26,7 @@ def test_the_least_delta_that_an_error_names_is_enough() -> None:
     groups = [VoterGroup(3, 1.0, 1e-3)]
     with pytest.raises(InputError, match="delta must be given") as refusal:
         DecisionProblem(groups, 1.0)
-    named = float(str(refusal.value).split("come together to ")[1].split(":")[0])
+    named = float(str(refusal.value).split("compose to ")[1].split(":")[0])
     assert named == DecisionProblem(groups, 1.0, delta=named).least_delta
 
 
@@ -52,7 +52,7 @@ def test_labels_are_named() -> None:
         (None, {"classes": ("no", "yes\nno")}, "name of one line"),
         (None, {"classes": ("no", 3)}, "name of one line"),
         (None, {"classes": ("no", "-1")}, "must not be called -1"),
-        (None, {"classes": ("1", "0")}, "must be at place"),
+        (None, {"classes": ("1", "0")}, "must be at index"),
         (None, {"classes": ("no", "none"), "none": True}, "No class may be called none"),
         (None, {"classes": ("no", "no")}, "classes must be"),
         (None, {"classes": "no"}, "classes must be"),

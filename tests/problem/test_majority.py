@@ -75,7 +75,7 @@ def test_a_decision_that_leaves_nothing_is_refused_in_one_line(classes: int) -> 
         return darrm.solve(problem, objective=goal)
 
     for epsilon, delta in ((3e-13, 0.0), (1e-300, 0.0), (5e-324, 1e-300)):
-        with pytest.raises(InputError, match="an answer at random") as error:
+        with pytest.raises(InputError, match="a random answer") as error:
             solve(epsilon, delta)
         assert "\n" not in str(error.value)
     assert 0 <= solve(1e-12, 0.0).gap <= 1e-9
@@ -152,7 +152,9 @@ def test_the_default_delta_is_that_of_one_vote_at_least() -> None:
 
 def test_a_gamma_that_is_not_symmetric_is_told_what_it_may_be() -> None:
     problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.5)
-    with pytest.raises(darrm.InputError, match="If these are chances of the label 1, they are the table of a decision"):
+    with pytest.raises(
+        darrm.InputError, match="If these are probabilities of the label 1, they are the table of a decision"
+    ):
         darrm.verify([0.1, 0.3, 0.7, 0.9], problem)
     # |2 X(l) - 1| of a majority that gives ties to 1 would hold here; what the error names does not.
     one_group = darrm.DecisionProblem([darrm.VoterGroup(4, 1.0)], 2.1, 0.0)

@@ -40,7 +40,7 @@ def test_the_model_of_present_voters_is_that_of_their_decision(present: tuple[in
     ("wrong", "words"),
     [
         ({"groups": []}, "groups must be a list of darrm.VoterGroup"),
-        ({"max_affected": 8}, r"max_affected must be .*in \[1, 6\], what the groups allow"),
+        ({"max_affected": 8}, r"max_affected must be .*in \[1, 6\], the number that the groups allow"),
         ({"classes": 1}, r"classes must be .*in \[2, 1000\]"),
         ({"adjacency": ""}, "adjacency must be a text of one line"),
         ({"none": 1}, "none must be True or False"),

@@ -172,7 +172,7 @@ def test_bad_priors(text: str) -> None:
         ("common:1", r"A prior common takes two numbers, common:A,B\. Got 'common:1'\."),
         ("independent:0.9", r"A prior independent takes two numbers, independent:LOW,HIGH\."),
         ("votes:public.csv", r"Read a file first: darrm\.priors\.votes\(darrm\.votes\.read\(FILE\)\)\."),
-        ("confusion:0.5,0.5:1,0", "two chances, then four for each matrix"),
+        ("confusion:0.5,0.5:1,0", "two probabilities, then four for each matrix"),
         ("randomized-response:x:0.9", "needs one epsilon"),
     ],
 )
@@ -189,7 +189,7 @@ def test_votes_are_counted(tmp_path: Path) -> None:
     (tmp_path / "public.csv").write_text("a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows.tolist()))
     for given in (rows, rows.tolist(), rows.astype(bool).astype(float), darrm.votes.read(tmp_path / "public.csv")):
         assert priors.votes(given) == priors.votes([1, 0, 2, 1])
-    with pytest.raises(darrm.InputError, match="votes must be whole numbers in"):
+    with pytest.raises(darrm.InputError, match="votes must be integers in"):
         priors.votes([[0, 2, 1]])
 
 

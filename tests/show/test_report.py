@@ -162,9 +162,9 @@ def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Pa
 def test_what_is_near_one_is_explained(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     near = [gamma for gamma in design.gamma.tolist() if 1 - 1e-9 < gamma < 1]
-    assert ("may be smaller, by at most" in page.text) is bool(near)
+    assert ("slightly below 1" in page.text) is bool(near)
     if near:
-        assert f"smaller, by at most {shown(1 - min(near), 2, up=True)}, because" in page.text
+        assert f"slightly below 1, by at most {shown(1 - min(near), 2, up=True)}: " in page.text
 
 
 def too_long(page: Page) -> list[str]:

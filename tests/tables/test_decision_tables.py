@@ -92,7 +92,7 @@ def test_designs_of_both_kinds_are_no_table(problems: Path, tmp_path: Path) -> N
         ("2,1.0,0.7,,,,,", "COUNT:EPSILON"),
         ("2:x,1.0,0.7,,,,,", "must be a number"),
         ("2:-1,1.0,0.7,,,,,", "epsilon must be"),
-        ("2.5:1,1.0,0.7,,,,,", "must be a whole number"),
+        ("2.5:1,1.0,0.7,,,,,", "must be an integer"),
         (",1.0,0.7,,,,,", "groups is missing"),
         ("2:1.0,,0.7,,,,,", "total_epsilon is missing"),
         ("2:1.0,1.0,0.7,best,,,,", "objective must be"),

@@ -97,7 +97,7 @@ def test_names_that_are_none(path: Path, names: object) -> None:
 @pytest.mark.parametrize("classes", [("1", "0"), ("1", "2"), ("yes", "0")])
 def test_a_number_is_the_name_of_its_own_place(classes: tuple[str, str]) -> None:
     """Columns of numbers hold places, columns of text names: 1 must not mean two answers."""
-    with pytest.raises(darrm.InputError, match=r"A class called [01] must be at place"):
+    with pytest.raises(darrm.InputError, match=r"A class called [01] must be at index"):
         darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, classes=classes)
     darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, classes=("0", "1"))
 

@@ -150,7 +150,7 @@ CASES: dict[str, Case] = {
     "a number twice": Case({"id": [7, 7], "v": [0, 1]}, "the id '7' twice, in rows [01] and [12]", K=1),
     "an id twice but for blanks": Case({"id": ["a", " a"], "v": [0, 1]}, "the id ' a' twice", K=1),
     "a number twice, once as a float": Case(
-        {"id": ["7", "7.0"], "v": [0, 1]}, "the id '7.0' twice.*A whole number is one id", K=1
+        {"id": ["7", "7.0"], "v": [0, 1]}, "the id '7.0' twice.*An integer is one id", K=1
     ),
     "a number twice, once with zeros": Case({"id": ["007", "7"], "v": [0, 1]}, "the id '7' twice", K=1),
     "an id twice but for what nobody sees": Case({"id": ["a", "a\u200b"], "v": [0, 1]}, "twice, in rows", K=1),
@@ -185,7 +185,7 @@ CASES: dict[str, Case] = {
     # Refused: columns
     "a voter twice": Case(
         pd.DataFrame([[0, 1, 1]], columns=["v1", "v2", "v2"]),
-        "column v2 twice, in places 2 and 3: one change",
+        "column v2 twice, in places 2 and 3: a change",
         kinds=("csv", "frame"),
     ),
     "a voter twice but for blanks": Case(pd.DataFrame([[0, 1]], columns=["v", " v"]), "column v twice", K=2),

@@ -85,7 +85,7 @@ def test_cells_that_are_no_class(path: Path, monkeypatch: pytest.MonkeyPatch, ba
 @pytest.mark.parametrize("bad", [":", "?", "/", "10", "a"])
 def test_what_stands_beside_the_digits_is_none(path: Path, bad: str) -> None:
     path.write_text(f"a,b\n0,9\n1,{bad}\n", encoding="utf-8")
-    with pytest.raises(darrm.InputError, match=r"line 3, column b: A vote must be a whole number from 0 to 9\. Got"):
+    with pytest.raises(darrm.InputError, match=r"line 3, column b: A vote must be an integer from 0 to 9\. Got"):
         votes.read(path, names=NUMBERS[10])
 
 
@@ -93,7 +93,7 @@ def test_what_is_allowed_is_said_in_few_words(path: Path) -> None:
     path.write_text("a\n0\nx\n", encoding="utf-8")
     for names, said in (
         (THREE, "must be no, may be or yes. Got 'x'"),
-        (NUMBERS[11], "must be a whole number from 0 to 10. Got 'x'"),
+        (NUMBERS[11], "must be an integer from 0 to 10. Got 'x'"),
         (tuple(f"c{i}" for i in range(200)), "must be one of 200 names: c0, c1, .*, c11 and so on. Got 'x'"),
     ):
         with pytest.raises(darrm.InputError, match=f"line 3, column a: A vote {said}"):
@@ -145,7 +145,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert table.labels is not None
     assert table.labels.tolist() == cells[:, 3].tolist()
     for names, said in (
-        (NUMBERS[11], "row 1, column c: A vote must be a whole number from 0 to 10. Got 'c[0-9]"),
+        (NUMBERS[11], "row 1, column c: A vote must be an integer from 0 to 10. Got 'c[0-9]"),
         (ELEVEN[:10], "row [0-9]+, column a: A vote must be c0, c1, .* or c9. Got 10"),
     ):
         with pytest.raises(darrm.InputError, match=said):

@@ -29,7 +29,7 @@ def test_booleans_are_two_classes() -> None:
 @pytest.mark.parametrize(
     ("votes", "classes", "said"),
     [
-        ([[0, 1], [1, 3]], 3, r"whole number from 0 to 2\. Got 3 in row 1, column 1\."),
+        ([[0, 1], [1, 3]], 3, r"integer from 0 to 2\. Got 3 in row 1, column 1\."),
         ([[0, 2]], 2, r"must be 0 or 1\. Got 2 in row 0, column 1\."),
         ([[0, -1]], 3, r"Got -1 in row 0, column 1\. A voter without an answer needs a class of its own here"),
         ([[0, float("nan")]], 3, r"Got NaN .* needs a class of its own"),
@@ -40,8 +40,8 @@ def test_booleans_are_two_classes() -> None:
         ([[]], 2, r"Got \(1, 0\)"),
         (1, 2, r"Got \(\)"),
         ([[0, 1], [0]], 2, "rows of one length"),
-        ([[0, 1]], 1, "classes must be a whole number"),
-        ([[0, 1]], "ab", "classes must be a whole number"),
+        ([[0, 1]], 1, "classes must be an integer"),
+        ([[0, 1]], "ab", "classes must be an integer"),
         (np.ma.array([[0, 1]], mask=[[True, False]]), 2, "masked"),
     ],
 )

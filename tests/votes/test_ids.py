@@ -86,7 +86,7 @@ def test_a_whole_number_is_one_id(texts: list[str], one: str) -> None:
     assert list(as_compared(Texts.of(["a", *texts, "b"]))) == ["a", *[one] * len(texts), "b"]
     seen = SeenIds("votes.csv", first=1)
     seen.add(Texts.of(["x", texts[0], "y"]))
-    with pytest.raises(darrm.InputError, match=r"twice, in rows 2 and 5.* A whole number is one id, however"):
+    with pytest.raises(darrm.InputError, match=r"twice, in rows 2 and 5.* An integer is one id, however"):
         seen.add(Texts.of(["z", texts[-1]]))
 
 
@@ -150,6 +150,6 @@ def test_whole_numbers_of_an_index_are_no_ids() -> None:
     for _ in range(2):
         made, has_ids = names.of(Texts.of(["3", "1"]), 2, index=True)
         assert (list(made), has_ids) == (["3", "1"], False)
-    with pytest.raises(darrm.InputError, match=r"whole numbers in some rows, and texts in others, .* change in row 5"):
+    with pytest.raises(darrm.InputError, match=r"integers in some rows, and texts in others, .* change in row 5"):
         names.of(Texts.of(["a"]), 1, index=True)
     assert RowIds("votes.csv", 1).of(Texts.of(["a"]), 1, index=True)[1]

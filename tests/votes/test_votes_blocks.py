@@ -303,7 +303,7 @@ def test_ids_of_a_slice() -> None:
         ({"a": ["2"]}, "row 1, column a: A vote must be 0 or 1. Got '2'"),
         ({"a": [b"1"]}, "column a must hold numbers 0 and 1, truth values or texts. Got type binary"),
         ({"id": ["x", None], "a": [1, 0]}, "row 2, column id is empty"),
-        ({"id": [1.5], "a": [1]}, "column id must hold texts or whole numbers. Got type double"),
+        ({"id": [1.5], "a": [1]}, "column id must hold texts or integers. Got type double"),
         ({"id": [1]}, "at least 1 vote columns"),
         ({"a": []}, "column a must hold|holds no votes"),
     ],

@@ -240,7 +240,7 @@ def test_the_address_holds_the_state(client: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "name", "said"),
     [
-        ({"count1": "0"}, "count1", "count must be a whole number"),
+        ({"count1": "0"}, "count1", "count must be an integer"),
         ({"count1": "", "count2": "3", "epsilon2": "1"}, "count1", "count must be given for group 1"),
         ({"epsilon1": "-1"}, "epsilon1", "epsilon must be in (0, 1e+06]"),
         ({"epsilon1": "<script>alert(1)</script>"}, "epsilon1", "Got '<script>alert(1)</script>'"),
@@ -254,9 +254,9 @@ def test_the_address_holds_the_state(client: Any) -> None:
         ({"epsilon1": "auto", "at_most": ""}, "at_most", "needs an upper limit"),
         ({"epsilon1": "auto", "at_most": "41"}, "at_most", "at_most must be in (0, 40]"),
         ({"epsilon1": "auto", "aggregator": "0"}, "aggregator", "aggregator_epsilon must be in (0, 1e+06]"),
-        ({"max_affected": "6"}, "max_affected", "max_affected must be a whole number in [1, 5]"),
+        ({"max_affected": "6"}, "max_affected", "max_affected must be an integer in [1, 5]"),
         ({"voters": "both"}, "voters", 'voters must be "fresh"'),
-        ({"queries": "0"}, "queries", "queries must be a whole number"),
+        ({"queries": "0"}, "queries", "queries must be an integer"),
         ({"queries": "5000"}, "queries", "queries must be at most 1,000 on this page. Got 5,000"),
         ({"queries": "5000"}, "queries", "darrm plan --K 5 --epsilon 1 "),
         ({"total_epsilon": "0"}, "total_epsilon", "total_epsilon must be in (0, 1e+06]"),

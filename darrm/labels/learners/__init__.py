@@ -1,7 +1,7 @@
 """Learning from private label releases, with scikit-learn's interface.
 
-A release is private once and for all: learning from it (and from public features) costs nothing more. The estimators
-load when first used: without scikit-learn the package can be imported, its estimators cannot.
+Learning from a private release (and from public features) is post-processing without further privacy cost. The
+estimators load when first used: without scikit-learn the package can be imported, its estimators cannot.
 """
 
 from darrm._lazy import face

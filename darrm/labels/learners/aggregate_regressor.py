@@ -46,7 +46,7 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     After the abstract of "Label differential privacy via aggregation" (weighted LBA and noisy weighted LLP), by which
     the loss on the records is within 1 + o(1) of the least. For LBA of bags with like moments the ratio has mean
     1 + d / (bags - d - 1). Its tails fall exponentially in the number of bags (docs/aggregates.md, Propositions 13 and
-    14). The releases cost their (epsilon, delta); learning from them costs nothing more. O(bags d^2).
+    14). The privacy cost is that of the releases; learning from them has no further cost. O(bags d^2).
 
     Examples
     --------

@@ -34,7 +34,7 @@ def flat_bags(bags: Bags | Sequence[ArrayLike], n: int) -> tuple[Indices, Indice
     except (TypeError, ValueError):
         raise InputError(f"bags must be Bags or a list of arrays of indices. Got {type(bags).__name__}.") from None
     if not arrays or not all(bag.ndim == 1 and bag.size and bag.dtype.kind in "iu" for bag in arrays):
-        raise InputError("bags must be Bags or a list of arrays of whole numbers of shape (k,), none of them empty.")
+        raise InputError("bags must be Bags or a list of arrays of integers of shape (k,), none of them empty.")
     return _within(np.concatenate(arrays), n), np.cumsum([0, *(bag.size for bag in arrays[:-1])])
 
 
@@ -68,7 +68,7 @@ class BagClassifier(LinearClassifier):
         their root mean square.
     max_iter : int >= 1
     solver : "lbfgs" or "adam"
-        Adam stops after its epochs, near a minimum or not, and does not warn; it does not ask whether one exists.
+        Adam stops after its epochs without a warning, whether or not it is near a minimum, or one exists.
     learning_rate, epochs, batch_size : float > 0, int >= 1, int >= 1
         Of Adam: step, in units of 1 / root mean square of a feature; passes over the bags; records of a step, about.
     random_state : int, optional
@@ -89,10 +89,10 @@ class BagClassifier(LinearClassifier):
 
     Notes
     -----
-    The releases cost their epsilon; learning from them costs nothing more. The features are not protected. Section 2
-    and Theorem 6.1 of Busa-Fekete et al., "A unified analysis of label inference attacks" (2023); debiasing of clipped
-    noise: Section 4 of their paper at NeurIPS 2024. Beyond bags of one the objective is not convex: L-BFGS starts at 0
-    and finds a stationary point. O(n d) an iteration.
+    The privacy cost is that of the releases; learning from them has no further cost. The features are not protected.
+    Section 2 and Theorem 6.1 of Busa-Fekete et al., "A unified analysis of label inference attacks" (2023); debiasing
+    of clipped noise: Section 4 of their paper at NeurIPS 2024. Beyond bags of one the objective is not convex: L-BFGS
+    starts at 0 and finds a stationary point. O(n d) an iteration.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class BagClassifier(LinearClassifier):
         if isinstance(self.mechanism, LaplaceLabelProportions):
             return np.asarray(sums / sizes)
         if not np.all((sums >= 0) & (sums <= sizes) & (sums == np.floor(sums))):
-            raise InputError("y must be whole numbers from 0 to the size of each bag, as the mechanism releases.")
+            raise InputError("y must be integers from 0 to the size of each bag, as the mechanism releases.")
         if isinstance(self.mechanism, GeometricLabelProportions):
             sums = sums.copy()  # the caller's own array may have come through the checks
             for k in np.unique(sizes).tolist():

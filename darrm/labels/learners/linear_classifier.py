@@ -1,4 +1,4 @@
-"""What the classifiers share: a linear score, and the minimum of a penalised proportion loss."""
+"""The base of the classifiers: a linear score, and the minimum of a penalised proportion loss."""
 
 from __future__ import annotations
 

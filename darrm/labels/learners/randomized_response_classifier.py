@@ -1,4 +1,4 @@
-"""Logistic regression on labels behind randomized response."""
+"""Logistic regression on labels after randomized response."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RandomizedResponseClassifier(LinearClassifier):
         Largest entry allowed in the gradient of the objective over C n, features in units of their root mean square.
     max_iter : int >= 1
     solver : "lbfgs" or "adam"
-        Adam stops after its epochs, near a minimum or not, and does not warn; it does not ask whether one exists.
+        Adam stops after its epochs without a warning, whether or not it is near a minimum, or one exists.
     learning_rate, epochs, batch_size : float > 0, int >= 1, int >= 1
         Of Adam: step, in units of 1 / root mean square of a feature; passes over the records; records of a step, about.
     random_state : int, optional
@@ -56,9 +56,9 @@ class RandomizedResponseClassifier(LinearClassifier):
 
     Notes
     -----
-    The releases cost their epsilon; learning from them costs nothing more. The features are not protected. Section 4
-    of Busa-Fekete et al. (NeurIPS 2024) and Section 5 of their "A unified analysis of label inference attacks" (2023)
-    debias in the same way. O(n d) an iteration of L-BFGS; the minimum is unique.
+    The privacy cost is that of the releases; learning from them has no further cost. The features are not protected.
+    Section 4 of Busa-Fekete et al. (NeurIPS 2024) and Section 5 of their "A unified analysis of label inference
+    attacks" (2023) debias in the same way. O(n d) an iteration of L-BFGS; the minimum is unique.
 
     Examples
     --------

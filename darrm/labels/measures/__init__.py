@@ -1,4 +1,4 @@
-"""What released labels tell of the labels behind them: advantage, utility, attacks, and bounds on all of them."""
+"""Measures of label privacy: advantage, utility, attacks, and bounds on all of them."""
 
 from darrm._lazy import modules
 

@@ -1,12 +1,11 @@
-"""What a release tells an attacker about single labels who knows how likely every label is: eta_i = Pr[y_i = 1].
+"""The advantage about single labels of an attacker who knows the prior of every label, eta_i = Pr[y_i = 1].
 
-All numbers are exact but for rounding: no sampling, no quadrature. The definitions are those of Busa-Fekete et al.,
+All numbers are exact up to rounding: no sampling, no quadrature. The definitions are those of Busa-Fekete et al.,
 "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024), for one bag; several bags are independent, and
 their mean is taken. Mechanisms: those of `darrm.mechanisms` that answer labels or their number, that is all but the
 weighted aggregates, and `darrm.labels.CountKernel`; each with the noise that it draws, but `LaplaceLabelProportions`
-with continuous noise. For `DaRRM`, eta holds the vote probabilities of the K voters and the measures say what one
-released majority tells about one vote. Its guarantee is about a record that private voters have seen, and is no bound
-for that.
+with continuous noise. For `DaRRM`, eta holds the vote probabilities of the K voters and the measures are about one
+vote, given one released majority. Its guarantee is about a record of private voters, and does not bound them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Mechanism = OfCounts | OfLabels | LaplaceLabelProportions
 
 
 def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
-    """By how much a release raises the chance to guess each label.
+    """The increase of the probability of guessing each label by a release.
 
         sum over outputs o of max(eta_i P(o | y_i = 1), (1 - eta_i) P(o | y_i = 0))  -  max(eta_i, 1 - eta_i)
 
@@ -77,7 +76,7 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
 
 
 def additive_advantage(mechanism: Mechanism, eta: ArrayLike) -> float:
-    """By how much a release raises the share of labels that the best attacker guesses right.
+    """The increase by a release of the expected share of labels that the best attacker guesses correctly.
 
         mean over all labels of `individual_advantage`
 
@@ -97,11 +96,11 @@ def additive_advantage(mechanism: Mechanism, eta: ArrayLike) -> float:
 
     Notes
     -----
-    Definition 3.1 and Theorem 3.3 of Busa-Fekete et al. (2023), for the features at hand.
+    Definition 3.1 and Theorem 3.3 of Busa-Fekete et al. (2023), for given features.
 
     Examples
     --------
-    The sum of four labels tells as much of one as randomized response of an epsilon between 1/2 and 1:
+    The sum of four labels reveals as much about one as randomized response of an epsilon between 1/2 and 1:
 
     >>> import darrm
     >>> llp, rr = darrm.labels.LabelProportions(), darrm.mechanisms.RandomizedResponse
@@ -130,7 +129,7 @@ def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
 
     Examples
     --------
-    The sum of three labels tells less of each where two are uncertain than where all are nearly known:
+    The sum of three labels reveals less about each if two are uncertain than if all are nearly known:
 
     >>> import darrm
     >>> llp = darrm.labels.LabelProportions()
@@ -151,7 +150,7 @@ def _of_each_label(
     of_laplace: Callable[[Array, float], Array],
     gain: Callable[[Array, Array, Array], Array],
 ) -> Array:
-    """Sum over outputs of max(gain, 0), from eta and the chances of the outputs given 0 and 1."""
+    """Sum over outputs of max(gain, 0), from eta and the probabilities of the outputs given 0 and 1."""
     bags, single = as_bags(eta)
     n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):

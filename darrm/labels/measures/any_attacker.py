@@ -1,4 +1,4 @@
-"""How often an attacker of the caller's own guesses labels right, beside the best one (`attack` in this room)."""
+"""The utility of an attacker given by the caller, beside the best one (module `attack`)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from darrm.numerics.leave_one_out import as_bags, slices
 from darrm.randomness.words import NotPrivateWarning
 
 Attacker = Callable[[Array, Any], ArrayLike]
-_TINY = 1e-290  # outputs of a smaller chance are left out, as in all measures
+_TINY = 1e-290  # outputs of a smaller probability are left out, as in all measures
 _ENTRIES = 20_000_000  # labels times outputs that are gone through
 
 
 class AttackerUtility(NamedTuple):
-    """How often an attacker is right.
+    """The expected share of correct guesses of an attacker.
 
     Attributes
     ----------
     utility : float in [0, 1]
-        Expected share of labels that it guesses right.
+        Expected share of labels that it guesses correctly.
     advantage : float in [-1, 1]
-        ``utility`` less that of the best attacker without the release. Subtract the same from ``low`` and ``high`` for
+        ``utility`` minus that of the best attacker without the release. Subtract the same from ``low`` and ``high`` for
         its interval.
     low, high : float in [0, 1]
         Interval of the utility; both are ``utility`` if it is exact but for rounding.
@@ -60,7 +60,7 @@ def utility_of_attacker(
     confidence: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> AttackerUtility:
-    """How often any attacker guesses labels right, on average over labels, outputs and bags.
+    """The expected share of labels that an attacker guesses correctly, over labels, outputs and bags.
 
         utility = mean over i of Pr[A(eta, output)_i = y_i],  advantage = utility - mean over i of max(eta_i, 1 - eta_i)
 
@@ -83,7 +83,7 @@ def utility_of_attacker(
     confidence : float in (0, 1)
         Of the interval, at least (Hoeffding).
     rng : numpy.random.Generator, optional
-        For draws that can be repeated. Nothing here is private.
+        Makes draws reproducible. Nothing here is private.
 
     Returns
     -------
@@ -99,9 +99,9 @@ def utility_of_attacker(
     Notes
     -----
     Expected attack utility of an attacker A, Section 3 of Busa-Fekete et al. (2023 and NeurIPS 2024). None is above
-    `attack_utility`, which is that of `attacker_decisions` (Lemma 3.2, 2023). A guesses without coins of its own; one
-    with coins is an average of such. Laplace noise is drawn as it is released, discrete. Outputs of a chance below
-    1e-290 count as wrong guesses.
+    `attack_utility`, which is that of `attacker_decisions` (Lemma 3.2, 2023). A is deterministic; a randomized attacker
+    is a mixture of such. Laplace noise is drawn as it is released, discrete. Outputs of a probability below 1e-290
+    count as wrong guesses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The attacker behind the advantage: what it guesses, how often it is right, and how far its odds move."""
+"""The best attacker behind the advantage: its guesses, its utility, and the change of its odds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from darrm.numerics.leave_one_out import as_bags
 
 
 def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
-    """Expected share of labels that the best attacker guesses right.
+    """Expected share of labels that the best attacker guesses correctly.
 
         mean over i of  max(eta_i, 1 - eta_i) + individual advantage of i
 
@@ -29,7 +29,7 @@ def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
 
     Examples
     --------
-    Without a release 70 labels of 100 are guessed right, with the sum of each bag of four 82:
+    Without a release 70 % of the labels are guessed correctly, with the sum of each bag of four 82 %:
 
     >>> import darrm
     >>> llp = darrm.labels.LabelProportions()
@@ -121,7 +121,7 @@ def shortcut_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
 
 
 def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> Array:
-    """Chance of a one before and after, for every label: what a prior-posterior plot shows.
+    """Probability of a one before and after, for every label: what a prior-posterior plot shows.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> 
 
     Examples
     --------
-    The sum of two labels is 1: their chances before and after.
+    The sum of two labels is 1: their probabilities before and after.
 
     >>> import darrm
     >>> darrm.labels.posterior_pairs(darrm.labels.LabelProportions(), [0.8, 0.4], 1).round(4).tolist()

@@ -1,6 +1,7 @@
-"""Upper bounds on the advantage, with explicit constants: for planning, and to hold against the exact values.
+"""Upper bounds on the advantage, with explicit constants: for planning, and for comparison with the exact values.
 
-And for bags of like labels how far their log odds move (`extreme_bags`, `moderate_bag_size`, `moderate_change`).
+Also, for bags of labels with equal priors, the change of the log odds (`extreme_bags`, `moderate_bag_size`,
+`moderate_change`).
 
 Busa-Fekete et al. (2023) is "A unified analysis of label inference attacks", Busa-Fekete et al. (2024) "Auditing
 privacy mechanisms via label inference attacks" (NeurIPS 2024).
@@ -11,7 +12,7 @@ Two bounds rest on one line. For eta_i <= 1/2, with f_v(o) = Pr[o | y_i = v],
 
 so it is at most min(eta_i, 1 - eta_i) times the total variation between f_1 and f_0.
 
-Formulas are evaluated in float64 and not rounded up: a bound that a mechanism attains can be some 1e-16 too small.
+Formulas are evaluated in float64 and not rounded up: a bound that a mechanism achieves can be some 1e-16 too small.
 Those for Laplace label proportions hold for the discrete noise that is released too. On a grid of 2^-10, where 1 is an
 even number of steps, the noise and the noise plus 1 have the same total variation, 1 - e^(-epsilon / 2).
 """
@@ -56,7 +57,8 @@ def label_dp(epsilon: float) -> float:
 
     Examples
     --------
-    A label that is as often 1 as 0 is guessed right with probability 1/2 + 0.2311 at most, at epsilon 1:
+    A label that is 0 or 1 with equal probability is guessed correctly with probability 1/2 + 0.2311 at most, at epsilon
+    1:
 
     >>> import darrm
     >>> round(darrm.labels.measures.bounds.label_dp(1.0), 4)
@@ -68,7 +70,7 @@ def label_dp(epsilon: float) -> float:
 
 
 def label_dp_individual(epsilon: float, eta: ArrayLike) -> Array:
-    """Bound on the individual advantage of any epsilon-label-DP mechanism; randomized response attains it.
+    """Bound on the individual advantage of any epsilon-label-DP mechanism; randomized response achieves it.
 
         max(0, min(eta, 1 - eta) - 1 / (1 + e^epsilon))
 
@@ -89,7 +91,7 @@ def label_dp_individual(epsilon: float, eta: ArrayLike) -> Array:
 
     Examples
     --------
-    Randomized response attains it:
+    Randomized response achieves it:
 
     >>> import darrm
     >>> darrm.labels.measures.bounds.label_dp_individual(1.0, [0.5, 0.3, 0.1]).round(4).tolist()
@@ -105,7 +107,7 @@ def label_dp_individual(epsilon: float, eta: ArrayLike) -> Array:
 
 
 def proportions_iid(p: float, k: int) -> float:
-    """Bound on the additive advantage of exact label proportions if all labels have the same chance of a one.
+    """Bound on the additive advantage of exact label proportions if all labels have the same probability of a one.
 
         sqrt(p (1 - p) / k)   and, for p != 1/2,   exp(-k d^2 / (2 p (1 - p) + 2 d / 3)),  d = |1/2 - p|;   the lesser
 
@@ -120,7 +122,7 @@ def proportions_iid(p: float, k: int) -> float:
 
     Examples
     --------
-    Bags of a hundred labels, and what their sums are worth to the best attacker:
+    Bags of a hundred labels, the bound, and the exact advantage by their sums:
 
     >>> import darrm
     >>> llp = darrm.labels.LabelProportions()
@@ -201,7 +203,7 @@ def proportions_individual(eta: ArrayLike) -> Array:
 
     Examples
     --------
-    Bags of 65 labels, and what their sums are worth to the best attacker:
+    Bags of 65 labels, the bound, and the exact advantage by their sums:
 
     >>> import darrm
     >>> eta, llp = [0.5] * 65, darrm.labels.LabelProportions()
@@ -277,7 +279,7 @@ def laplace_proportions(epsilon: float, spread: float) -> float:
 
 
 def laplace_proportions_individual(epsilon: float, eta: ArrayLike) -> Array:
-    """Bound on the individual advantage of Laplace label proportions, whatever the other labels; attained at k = 1.
+    """Bound on the individual advantage of Laplace label proportions, whatever the other labels; achieved at k = 1.
 
         min(eta, 1 - eta) (1 - e^(-epsilon / 2))
 
@@ -293,11 +295,11 @@ def laplace_proportions_individual(epsilon: float, eta: ArrayLike) -> Array:
     Notes
     -----
     Laplace noise of scale 1 / epsilon and the same noise plus 1 have the total variation 1 - e^(-epsilon / 2), and a
-    random sum of other labels does not raise it. Above in this module; attained for eta = 1/2.
+    random sum of other labels does not raise it. Above in this module; achieved for eta = 1/2.
 
     Examples
     --------
-    Attained by bags of one; in a bag of four the other labels hide more:
+    Achieved by bags of one; in a bag of four the other labels hide more:
 
     >>> import darrm
     >>> llp = darrm.labels.LaplaceLabelProportions(1.0)

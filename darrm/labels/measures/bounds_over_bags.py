@@ -80,7 +80,7 @@ def proportions_individual_by_mean(eta_i: float, p: float, spread: float, k: int
     Notes
     -----
     An explicit form of Theorem 3.4 of Busa-Fekete et al. (NeurIPS 2024), which hides constants and logarithms. Its
-    printed formula is not legible in the text at hand, and its proof was not at hand. Proposition 2 of
+    printed formula is not legible in the available text, and its proof was not available. Proposition 2 of
     docs/label_privacy.md. Neither this nor `proportions_individual` is always the smaller. O(1).
 
     Examples

@@ -1,4 +1,4 @@
-"""How far a release moves what an attacker believes about a label: its log odds and its probability.
+"""The change of an attacker's belief about a label by a release: of its log odds and of its probability.
 
 Distributions over outputs and labels, exact but for rounding, and the largest change. Mechanisms, attacker and source
 are those of `darrm.labels.measures.advantage`.
@@ -22,13 +22,13 @@ from darrm.mechanisms.randomized_response import RandomizedResponse
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags, slices
 
-_TINY = 1e-290  # outputs of a smaller chance are left out: float64 has no ratio for them
+_TINY = 1e-290  # outputs of a smaller probability are left out: float64 has no ratio for them
 _ATOMS = 20_000_000
 _SLACK = 1e-12  # values so far above x count as x, as in `DiscreteDistribution`
 
 
 def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike, *, signed: bool = False) -> Distribution:
-    """By how much a release moves the log odds of a label: distribution over outputs and labels.
+    """The change of the log odds of a label by a release: its distribution over outputs and labels.
 
         | log odds of y_i after - before | = | log P(o | y_i = 1) / P(o | y_i = 0) |,    o by its probability, i uniform
 
@@ -52,8 +52,8 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike, *, signed: bo
     -----
     abs(I_(1,0)) of Definition 3.6 of the paper (2024), or I_(1,0) if signed. With C > 2 classes it is the largest
     abs(I_(a,b)) over all pairs of classes that are possible (docs/label_privacy.md). A label with eta_i 0 or 1 was
-    known before: its change counts as 0. Outputs with a chance below 1e-290 given either value are left out. At most
-    epsilon under epsilon-label-DP.
+    known before: its change counts as 0. Outputs with a probability below 1e-290 given either value are left out. At
+    most epsilon under epsilon-label-DP.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike, *, signed: bo
 
 
 def posterior_change(mechanism: Mechanism, eta: ArrayLike) -> Distribution:
-    """By how much a release moves the probability of a label: distribution over outputs and labels.
+    """The change of the probability of a label by a release: its distribution over outputs and labels.
 
         | P(y_i = 1 | o) - eta_i |,    o by its probability, i uniform
 
@@ -99,7 +99,7 @@ def posterior_change(mechanism: Mechanism, eta: ArrayLike) -> Distribution:
     Returns
     -------
     Distribution
-        ``1 - cdf(x)`` is the tail: how often some output moves the attacker's belief by more than x; x in [0, 1].
+        ``1 - cdf(x)`` is the tail: the probability that the attacker's belief changes by more than x; x in [0, 1].
 
     Raises
     ------
@@ -108,7 +108,7 @@ def posterior_change(mechanism: Mechanism, eta: ArrayLike) -> Distribution:
     Notes
     -----
     Exact but for rounding, at the cost of `multiplicative_advantage`. The paper (2024) says that its appendix has a
-    variant of the advantage for its tail. That appendix was not at hand; this definition is the library's own.
+    variant of the advantage for its tail. That appendix was not available; this definition is the library's own.
 
     Examples
     --------
@@ -165,9 +165,9 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
     -------
     float
         At most epsilon under epsilon-label-DP, and infinity where an output gives a label away. So it is a lower bound
-        of the epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with
-        eta_i 0 or 1 count as 0, and outputs with a chance below 1e-290 given either value are left out. More than two
-        classes: the largest over all pairs of possible classes.
+        on the epsilon of label privacy, for an attacker who knows ``eta`` and no label. It is not a guarantee. Labels
+        with eta_i 0 or 1 count as 0, and outputs with a probability below 1e-290 given either value are left out. More
+        than two classes: the largest over all pairs of possible classes.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
         return float(classes.log_ratios(kernel, eta, guarantee(mechanism), _TINY)[0].max())
     bags, _ = as_bags(eta)
     n, k = bags.shape
-    if isinstance(mechanism, LaplaceLabelProportions):  # attained below 0 and above k
+    if isinstance(mechanism, LaplaceLabelProportions):  # achieved below 0 and above k
         return mechanism.epsilon if np.any((bags > 0) & (bags < 1)) else 0.0
     outputs = channel(mechanism, k)
     most = guarantee(mechanism)

@@ -1,4 +1,4 @@
-"""How often exact label proportions move the log odds of like labels far, and the size of bags that prevents it.
+"""The probability of extreme log odds under exact label proportions, and the size of bags that prevents them.
 
 Busa-Fekete et al. (2024) is "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024). Part of
 `darrm.labels.measures.bounds`.
@@ -24,7 +24,7 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     Parameters
     ----------
     p : float in [0, 1]
-        Chance of a one, the same for all labels.
+        Probability of a one, the same for all labels.
     k : int >= 1
         Size of a bag.
     n : int >= 1
@@ -73,7 +73,7 @@ def moderate_bag_size(p: float, failure: float, n: int = 1) -> int:
     Parameters
     ----------
     p : float in [1e-12, 1 - 1e-12]
-        Chance of a one, the same for all labels.
+        Probability of a one, the same for all labels.
     failure : float in (0, 1)
         Probability that any of the bags moves its log odds further than `moderate_change` says.
     n : int >= 1

@@ -1,6 +1,6 @@
 """Two-sided geometric noise on the number of ones, clipped to 0..k, without a product of matrices.
 
-Given y_i = v the output o inside 0..k has the chance f_v(o) = (1 - a) / (1 + a) S(o - v), a = e^-epsilon, with
+Given y_i = v the output o inside 0..k has the probability f_v(o) = (1 - a) / (1 + a) S(o - v), a = e^-epsilon, with
 
     S(j) = sum over l of q_i(l) a^|j - l|
 
@@ -18,7 +18,7 @@ from darrm.numerics.leave_one_out import table
 
 
 def given(eta: Array, epsilon: float) -> tuple[Array, Array]:
-    """Chances of the outputs 0..k given y_i = 0 and given y_i = 1 for the bags eta (n, k), each (k + 1, n, k).
+    """Probabilities of the outputs 0..k given y_i = 0 and given y_i = 1 for the bags eta (n, k), each (k + 1, n, k).
 
     All terms are positive, so the relative error of an entry is that of q_i and at most 8 (k + 2) 2^-53 besides.
     """

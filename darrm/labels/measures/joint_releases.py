@@ -22,7 +22,7 @@ M = TypeVar("M", OfLabels, OfCounts)
 
 
 class _Joint(Generic[M]):
-    """Mechanisms that run on the same labels, each with fresh coins."""
+    """Mechanisms that run on the same labels, each with fresh randomness."""
 
     def __init__(self, mechanisms: Sequence[M]) -> None:
         self.mechanisms: tuple[M, ...] = tuple(mechanisms)
@@ -43,7 +43,7 @@ class _Joint(Generic[M]):
 
 
 class JointLabels(_Joint[OfLabels]):
-    """Several mechanisms that answer each label on its own, run on the same labels with fresh coins; see `joint`."""
+    """Several mechanisms that answer each label separately, run on the same labels with fresh randomness."""
 
     def label_kernel(self) -> Array:
         """Pr[outputs = o | y = v], shape (2, outcomes): [v, o], o counts the pairs with the last output fastest."""
@@ -67,7 +67,7 @@ class JointLabels(_Joint[OfLabels]):
         logs = np.where(prior > 0, logs.reshape(prior.shape), -np.inf)
         top = logs.max(axis=0)
         if not np.all(top > -np.inf):
-            raise InputError("An output has no chance under eta in float64, so nothing follows from it.")
+            raise InputError("An output has probability 0 under eta in float64, so nothing follows from it.")
         weights = prior * np.exp(logs - top)
         after = weights / weights.sum(axis=0)
         answer = after[1] if len(logs) == 2 else after.T
@@ -75,7 +75,7 @@ class JointLabels(_Joint[OfLabels]):
 
 
 class JointCounts(_Joint[OfCounts]):
-    """Several mechanisms that see the number of ones of the same bag, run with fresh coins; see `joint`."""
+    """Several mechanisms that see the number of ones of the same bag, run with fresh randomness; see `joint`."""
 
     def kernel(self, k: int) -> Array:
         """Pr[outputs = o | l ones], shape (k + 1, outcomes): [l, o], o counts the pairs with the last output fastest.
@@ -122,12 +122,12 @@ def joint(mechanisms: Sequence[object]) -> JointLabels | JointCounts:
 
     Notes
     -----
-    Exact, if every release has coins of its own. Of labels: an output depends on nothing but its label and its coins,
-    and the labels are independent given eta. Of counts: given the number of ones the outputs are independent. (Given
-    y_i they are not: the likelihoods of a label must not be multiplied, and are not.) Refused:
-    randomized response beside sums (the answers for the others say something about the sum), and Laplace noise, whose
-    two outputs have no closed form here. Not covered: sums of other bags for every release. They may tell more than
-    this says, and that your releases were such cannot be seen here.
+    Exact, if every release has its own randomness. For labels: an output depends only on its label and its randomness,
+    and the labels are independent given eta. For counts: given the number of ones the outputs are independent. (Given
+    y_i they are not: the likelihoods of a label must not be multiplied, and are not.) Refused: randomized response
+    beside sums (the answers for the others say something about the sum), and Laplace noise, whose two outputs have no
+    closed form here. Not covered: sums of other bags for every release. They may reveal more than the measures state,
+    and this function cannot detect such releases.
 
     Examples
     --------

@@ -188,7 +188,7 @@ class _HasPosterior(Protocol):
 
 
 def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
-    """What one output of a mechanism says about every label.
+    """The posterior of every label, given one output of a mechanism.
 
         P(y_i = 1 | eta, output)
 

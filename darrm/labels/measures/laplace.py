@@ -73,11 +73,11 @@ class LaplaceOutputs:
 class LaplaceOdds:
     """How much of the outputs moves the log odds of a label by more than x, for the bags eta (n, k).
 
-    f_1(t) = f_0(t - 1), so one array holds the densities at whole numbers and one the masses above them:
+    f_1(t) = f_0(t - 1), so one array holds the densities at integers and one the masses above them:
 
         density[j + 1] = f_0(j),    tail[j + 1] = integral of f_0 over t > j,    for j = -1, ..., k, up to epsilon / 2
 
-    The ratio f_1 / f_0 never falls, so it passes a threshold between the two whole numbers that a binary search finds.
+    The ratio f_1 / f_0 never falls, so it passes a threshold between the two integers that a binary search finds.
     """
 
     def __init__(self, eta: Array, epsilon: float) -> None:
@@ -125,7 +125,7 @@ class LaplaceOdds:
 
 
 class _Pieces(NamedTuple):
-    """What `LaplaceOdds` knows between whole numbers, a column a label: sums, ratios that never fall, masses above."""
+    """What `LaplaceOdds` knows between integers, a column a label: sums, ratios that never fall, masses above."""
 
     epsilon: float
     left: Array
@@ -149,7 +149,7 @@ class _Pieces(NamedTuple):
         return for_one, for_zero
 
     def passed(self, threshold: float) -> NDArray[np.intp]:
-        """At how many of the whole numbers 0, ..., k the ratio is at most the threshold, for every label."""
+        """At how many of the integers 0, ..., k the ratio is at most the threshold, for every label."""
         labels = np.arange(self.ratio.shape[1])
         low, high = np.zeros_like(labels), np.full_like(labels, len(self.ratio))
         for _ in range(len(self.ratio).bit_length()):

@@ -45,7 +45,7 @@ def individual_advantage_over_bags(
     draws: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> AverageAdvantage:
-    """By how much a release raises the chance to guess one label, if the rest of its bag is random.
+    """The increase of the probability of guessing one label by a release, if the rest of its bag is random.
 
         E[ individual advantage of i in the bag (eta_i, eta_j1, ..., eta_j(size - 1)) ],    j from the population
 
@@ -114,7 +114,7 @@ def individual_advantage_over_bags(
 
 
 def _compositions(total: int, parts: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """All ways to write ``total`` as an ordered sum of so many whole numbers >= 0, one a row: stars and bars."""
+    """All ways to write ``total`` as an ordered sum of so many integers >= 0, one a row: stars and bars."""
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
     bars = bars.reshape(math.comb(total + parts - 1, total), parts - 1)
     ends = np.full((len(bars), 1), total + parts - 1)

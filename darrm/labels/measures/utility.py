@@ -1,4 +1,4 @@
-"""Mechanisms side by side at one utility: the parameter that gives it, and every measure of label privacy there."""
+"""Comparison of mechanisms at equal utility: the parameter of each, and every measure of label privacy there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEVEL = 0.98
 
 @dataclass(frozen=True)
 class EqualUtility:
-    """One mechanism at the utility asked for, and what it tells about labels there.
+    """One mechanism at the target utility, with its measures of label privacy.
 
     Attributes
     ----------
@@ -92,9 +92,9 @@ def at_equal_utility(
         From mechanism and bag size to a finite number, for instance what a learner makes of the release. By name, for a
         receiver who knows of every label only that it is a one with probability ``p``:
 
-        * "auc": of a one and a zero from two bags, the chance that the receiver ranks them right (half for a tie).
-        * "accuracy": the chance that its best guess of a label is right.
-        * "majority right": the chance that it tells the majority of a bag (a tie counts as 0).
+        * "auc": of a one and a zero from two bags, the probability that the receiver ranks them right (half for a tie).
+        * "accuracy": the probability that its best guess of a label is correct.
+        * "majority right": the probability that it guesses the majority of a bag (a tie counts as 0).
     target : float
         Finite, strictly between the utilities at the ends of every range.
     p : float in (0, 1), optional

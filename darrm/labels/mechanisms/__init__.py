@@ -1,4 +1,4 @@
-"""How labels are released in bags: proportions with noise, and weighted aggregates."""
+"""Mechanisms for labels in bags: label proportions with noise, and weighted aggregates."""
 
 from darrm._lazy import modules
 

@@ -1,4 +1,4 @@
-"""Label proportions: of a bag of labels only the number of ones is released, as it is or with noise.
+"""Label proportions: only the number of ones of a bag of labels is released, exactly or with noise.
 
 All outputs here are sums, on the scale 0..k of the number of ones; divide by k for the proportion of the papers
 (Laplace noise of scale 1 / epsilon on the sum is their Laplace(1 / (k epsilon)) on the proportion).
@@ -35,7 +35,7 @@ def _ones(output: ArrayLike, k: int) -> Array:
 class LabelProportions:
     """The exact number of ones of each bag (learning from label proportions, LLP).
 
-    No label differential privacy: a bag of equal labels tells all of them.
+    It has no label differential privacy: a bag of equal labels reveals all of them.
 
     Notes
     -----
@@ -86,7 +86,7 @@ class LabelProportions:
         output : int, or array_like of int, shape (n,)
             Numbers of ones.
         X : array_like, optional
-            Not used: given eta the features tell nothing more.
+            Not used, because the features add nothing to eta.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class LabelProportions:
         Raises
         ------
         InputError
-            If an output has no chance under eta, among others.
+            If an output has probability 0 under eta, among others.
 
         Notes
         -----
@@ -133,7 +133,7 @@ class LaplaceLabelProportions(ByEpsilon):
 
     Examples
     --------
-    An attacker who thinks each of four labels a 1 with chance 1/2 hears a noisy sum of 4:
+    An attacker with the prior 1/2 for each of four labels sees a noisy sum of 4:
 
     >>> import darrm
     >>> mechanism = darrm.labels.LaplaceLabelProportions(1.0)
@@ -178,7 +178,7 @@ class LaplaceLabelProportions(ByEpsilon):
         output : float, or array_like of float, shape (n,)
             Noisy sums.
         X : array_like, optional
-            Not used: given eta the features tell nothing more.
+            Not used, because the features add nothing to eta.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class GeometricLabelProportions(ByEpsilon):
 
     Examples
     --------
-    Three labels with one 1: the chances of sums 0 to 3, and the mean of what `unbiased` makes of them.
+    Three labels with one 1: the probabilities of sums 0 to 3, and the mean of what `unbiased` makes of them.
 
     >>> import darrm
     >>> mechanism = darrm.labels.GeometricLabelProportions(1.0)
@@ -272,7 +272,7 @@ class GeometricLabelProportions(ByEpsilon):
         output : int, or array_like of int, shape (n,)
             Released numbers, before `unbiased`.
         X : array_like, optional
-            Not used: given eta the features tell nothing more.
+            Not used, because the features add nothing to eta.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class GeometricLabelProportions(ByEpsilon):
         Raises
         ------
         InputError
-            If an output has a chance below 1e-290 under eta, among others.
+            If an output has a probability below 1e-290 under eta, among others.
 
         Notes
         -----

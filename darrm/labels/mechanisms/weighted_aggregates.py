@@ -1,8 +1,8 @@
 """Weighted aggregates of a bag of labelled records: random weights in place of noise on every label.
 
 After the abstract of "Label differential privacy via aggregation" (weighted learning from bag aggregates, and noisy
-weighted learning from label proportions), which is all that was at hand. What the releases cost is computed in
-`darrm.labels` (docs/aggregates.md), not quoted.
+weighted learning from label proportions), the only part that was available. The privacy cost of releases is computed in
+`darrm.labels` (docs/aggregates.md).
 
 The normal variates are float64 numbers: the inverse distribution function at 52 random bits, so nothing beyond 8.2
 standard deviations and not every float64 in between. The privacy statements are for real numbers. Sums of rounded
@@ -278,5 +278,5 @@ class NoisyWeightedLabelProportions:
 
 
 def noised_labels(k: int, fraction: float) -> int:
-    """ceil(fraction k): how many labels of a bag of k get noise; a product a hair above a whole number is that."""
+    """ceil(fraction k), the number of labels of a bag of k with noise; rounding above an integer is removed."""
     return max(1, min(k, int(np.ceil(fraction * k - 1e-9))))

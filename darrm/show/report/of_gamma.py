@@ -123,7 +123,7 @@ def _notes(design: Design) -> Markup:
     near = min((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
         less = shown(1 - near, 2, up=True)
-        rounded = f"A value shown as 1 may be smaller, by at most {less}, because it is rounded conservatively."
+        rounded = f"A value shown as 1 may be slightly below 1, by at most {less}: it is rounded conservatively."
         notes.append(paragraph(rounded, class_="note"))
     return join(notes)
 
