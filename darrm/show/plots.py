@@ -260,8 +260,8 @@ def plot_comparison(
     ----------
     problem : MajorityProblem
     entries : sequence of darrm.baselines.entries.Entry
-        Of `darrm.compare`, of a majority. A mechanism with searched noise has a grey bar and no curve; one that is not
-        verified has a hollow bar.
+        Of `darrm.compare`, of a majority. A mechanism with searched noise has a grey bar and no curve, and a mechanism
+        that is not verified has a hollow bar.
     axes : two matplotlib axes, optional
 
     Returns

@@ -454,5 +454,5 @@ def test_cells_are_short_groups_are_named_and_the_box_says_what_was_minimised(fe
     numbers = [found for cell in page.printed for found in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", cell)]
     assert max(len(found.replace(".", "").lstrip("0")) for found in numbers) == 7
     box = page.text.split("The guarantee\n")[0]
-    assert "minimised: how often the answer is wrong" in box
+    assert "minimised: the label error rate" in box
     assert sections.figure(design.expected_cost) in box
