@@ -261,7 +261,7 @@ def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
     darrm.solve(K=11, m=1, epsilon=0.1, max_affected=1).save(file)
     budget = ["--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fixed", "--rule", "composed"]
     assert main(["ledger", "create", book, *budget]) == 0
-    assert "That holds if all charges are settled" in " ".join(capsys.readouterr().out.split())
+    assert "That holds if all charges are fixed in advance" in " ".join(capsys.readouterr().out.split())
     release = ["release", str(file), "--votes", str(votes_file), "--ledger", book, "--out", str(tmp_path / "l.csv")]
     assert main(release) == 0
     told = " ".join(capsys.readouterr().err.split())
