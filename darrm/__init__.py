@@ -1,4 +1,4 @@
-"""darrm designs the noise of private votes: certified noise functions for private majority voting.
+"""Optimal and certified noise for differentially private majority votes.
 
 >>> import darrm
 >>> design = darrm.solve(K=11, m=3, epsilon=0.1)

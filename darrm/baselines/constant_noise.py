@@ -1,4 +1,4 @@
-"""The best rule, mixed with an answer at random: classical randomized response on the answer."""
+"""The Bayes rule, mixed with an answer at random: classical randomized response on the answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _family(problem: ByGroups, objective: Objective) -> Family:
 
 
 BASELINE = Baseline(
-    "best rule, constant noise",
+    "Bayes rule with constant gamma",
     _family,
     "Jiang, Zhang, Joshi (TMLR 2024), Appendix A",
     serves=not_of_a_noise_function,  # there it is `largest_constant`

@@ -114,7 +114,7 @@ class Comparison:
     >>> for entry in list(answer.comparison)[:4]:
     ...     print(f"{entry.wrong:.2f}  {entry.name}")
     0.35  planned
-    0.43  best rule, constant noise
+    0.43  Bayes rule with constant gamma
     0.38  subsampling
     0.36  Gaussian noisy max
     >>> answer.comparison.to_frame().shape

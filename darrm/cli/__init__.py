@@ -52,13 +52,14 @@ class _Commands(Mapping[str, click.Command]):
 @click.group(
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done, 1 a guarantee does not hold, 2 bad input, 3 the budget is spent, 4 no design was "
-    "found. 5 an output cannot be written, or memory or a library is missing, 70 a defect of darrm, 130 interrupted.",
+    epilog="Exit status: 0 done, 1 a guarantee does not hold, 2 bad input, 3 the privacy budget is spent, 4 no design "
+    "was found, 5 an output cannot be written or memory or a library is missing, 70 a defect of darrm, 130 "
+    "interrupted.",
 )
 @click.version_option(__version__, prog_name="darrm")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
+    """Design optimal and certified noise for differentially private majority votes."""
     if context.invoked_subcommand not in _UNTIL_INTERRUPTED:
         context.with_resource(telling(str(context.invoked_subcommand)))
 

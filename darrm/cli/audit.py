@@ -25,28 +25,30 @@ if TYPE_CHECKING:
 _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
 
-@click.command("audit", short_help="Measure what label releases tell about single labels.")
+@click.command("audit", short_help="Measure how much a release reveals about each private label.")
 @click.option(
     "--mechanism",
     "names",
     multiple=True,
     shell_complete=common.known(*_NAMES),
-    help=f"{', '.join(_NAMES)}; may be repeated. A+B: both, seen together.",
+    help=f"{', '.join(_NAMES)}; may be repeated. A+B: an attacker who sees both releases.",
 )
-@click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, in bags of its K.")
-@click.option("--epsilon", "epsilons", help="Label privacy in nats: E1,E2,... (llp has none).")
-@click.option("--bag-size", "sizes", help="Labels of a bag: K1,K2,... (rr and designs need none).")
+@click.option(
+    "--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, with bags of its K labels."
+)
+@click.option("--epsilon", "epsilons", help="Epsilons of label privacy, in nats: E1,E2,... (llp has none).")
+@click.option("--bag-size", "sizes", help="Numbers of labels in a bag: K1,K2,... (not for rr and designs).")
 @click.option(
     "--eta",
     required=True,
     shell_complete=common.files,
-    help="CSV file of Pr[label = 1], or of all C > 2 classes (rr); or beta:A,B.",
+    help="CSV file of Pr[label = 1] for each label, or of the probabilities of C > 2 classes (rr); or beta:A,B.",
 )
-@common.number("--n", "How many labels to draw for beta:A,B.")
-@common.number("--seed", "Draw bags (and beta) again as before [anew].")
-@common.number("--jobs", "Threads; -1 for all processors.", default=1, show_default=True)
+@common.number("--n", "Number of labels to draw for beta:A,B.")
+@common.number("--seed", "Seed for the bags and for beta:A,B [fresh randomness].")
+@common.number("--jobs", "Number of threads; -1 for all processors.", default=1, show_default=True)
 @click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json, .tex or .parquet (needs pyarrow).")
-@common.plot_option("advantages")
+@common.plot_option("the advantages")
 @common.json_option
 def command(
     names: tuple[str, ...],
@@ -61,11 +63,12 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
+    """Measure how much a release reveals about private labels to an attacker who knows the probability of every label.
 
-    All mechanisms, epsilons and bag sizes are combined. llp+llp-geometric is what both tell together, of the same bags.
-    The figures are exact (Laplace: for continuous noise) for the given probabilities, which must be right. For a fitted
-    classifier compute them in Python by darrm.labels.eta_from_model: to read a model from a file would run code in it.
+    All combinations of mechanisms, epsilons and bag sizes are audited. llp+llp-geometric is an attacker who sees both
+    releases, of the same bags. The figures are exact (Laplace: for continuous noise) if the given probabilities are
+    right. For a fitted classifier compute them in Python with darrm.labels.eta_from_model: reading a model from a file
+    would run code in it.
     """
     import numpy as np
 
@@ -75,7 +78,7 @@ def command(
     from darrm.storage.frames import table_format
 
     if out is not None:
-        table_format(out)  # a wrong ending or folder is said before the work, not after
+        table_format(out)  # a wrong ending or folder is refused before the work, not after
         check_place(out)
     rng = None if seed is None else np.random.default_rng(whole("--seed", seed, 0, math.inf))
     _check_names(names, designs)
@@ -178,8 +181,8 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
 
 
 def _print(rows: Sequence[AuditRow], n: int) -> None:
-    figures = ("k", "guaranteed", "log odds", "additive", "largest", "98 %", "infinite", "leakage")
-    title = f"What releases tell about {n} labels"
+    figures = ("k", "label-DP epsilon", "log odds", "additive", "largest", "98 %", "infinite", "leakage")
+    title = f"Leakage about {n} private labels"
     table = common.table(*figures, name="mechanism", title=title, padding=(0, 1, 0, 0))
     for row in rows:
         table.add_row(
@@ -196,12 +199,13 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     console = common.console()
     console.print(table)
     console.print(
-        "The column guaranteed is epsilon of label privacy of one label, in nats, even against an attacker who knows "
-        "all others. Labels that are known to hang together add up. Log odds is the most by which an output moves the "
-        "log odds of this attacker, in nats. Additive and largest are how much more often the best attacker is right: "
-        "the mean and the largest over the labels. 98 % is how far log odds move at most in 98 % of the cases. "
-        "Infinite is the chance that they become infinite. Leakage is the largest maximal leakage of a label, in nats. "
-        "If eta comes from a model that saw these labels, the figures must not leave: no noise covers them."
+        "k: labels in a bag. Label-DP epsilon: guarantee for one label, in nats, also against an attacker who knows "
+        "all other labels; n labels that may depend on each other are protected by n times epsilon. Log odds: largest "
+        "change of the attacker's log odds by an output, in nats. Additive and largest: mean and largest increase, "
+        "over the labels, of the probability that the best attacker guesses a label right. 98 %: 98th percentile of "
+        "the change of the log odds, in nats. Infinite: probability that the log odds become infinite. Leakage: "
+        "largest maximal leakage of a label, in nats. If eta comes from a model that was trained on these labels, keep "
+        "these figures secret: no noise protects them."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")

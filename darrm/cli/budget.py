@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
 
 
-@click.command("budget", short_help="What many releases cost together.")
+@click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
 @common.file_argument
-@common.number("--queries", "How many labels.")
-@common.number("--total-epsilon", "Or: how many labels does this pay for?")
-@common.number("--delta", "The delta of all of them together.", required=True)
+@common.number("--queries", "Number of labels.")
+@common.number("--total-epsilon", "In place of --queries: find how many labels this epsilon covers, in nats.")
+@common.number("--delta", "Delta of all labels together.", required=True)
 @common.voters_option
 @common.json_option
 def command(
     file: Path, queries: int | None, total_epsilon: float | None, delta: float, voters: str | None, as_json: bool
 ) -> None:
-    """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
+    """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
     from darrm._validation import check_voters
     from darrm.accounting.composition import compose
     from darrm.design.design import load
@@ -48,12 +48,12 @@ def command(
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
             console.print(
-                f"{wording.pair(float(total_epsilon or 0), delta)} pays for "
+                f"{wording.pair(float(total_epsilon or 0), delta)} covers "
                 f"{'any number of labels' if paid else many} of {voters} voters."
             )
             console.print(_rests_on(design, voters, absent))
             if voters == "fixed" and not paid and not wording.without_privacy(design.problem):
-                console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
+                console.print("Do not add up such budgets for the same fixed voters: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)
     if as_json:
@@ -62,9 +62,9 @@ def command(
     console = common.console()
     console.print(wording.cost(total, design.problem))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
-        console.print(f"  {wording.at_least(value):>10}  by {name}")
-    if any(name.startswith("largest loss") for name in total.bounds):
-        console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
+        console.print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
+    if any(wording.rule(name) == wording.PURE for name in total.bounds):
+        console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -56,7 +57,7 @@ class Number(click.ParamType[Any]):
 
 
 class Picture(click.Path):
-    """Where to draw; a wrong ending, a missing folder or matplotlib is said before the work, not after."""
+    """Where to draw; a wrong ending, a missing folder or matplotlib is refused before the work, not after."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if context is None or not context.resilient_parsing:  # so a line is read that is being completed
@@ -66,7 +67,7 @@ class Picture(click.Path):
         return super().convert(value, param, context)
 
 
-PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened
+PATH = click.Path(path_type=Path, readable=False)  # errors of a path are reported where it is opened
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -113,13 +114,15 @@ K_option = number("--K", "Number of voters.", required=True)
 
 def _privacy_options(required: bool) -> Option:
     return options(
-        number("--epsilon", "Privacy of one voter, in nats.", required=required),
-        number("--voter-delta", "Delta of one voter: each is (epsilon, delta)-DP [0].", "--Delta", default=0.0),
+        number("--epsilon", "Epsilon of one voter, in nats.", required=required),
+        number("--voter-delta", "Delta of one voter: each voter is (epsilon, Delta)-DP [0].", "--Delta", default=0.0),
     )
 
 
 privacy_options = _privacy_options(required=True)
-max_affected_option = number("--max-affected", "How many voters one change of the data can reach [K].")
+max_affected_option = number(
+    "--max-affected", "Largest number of voters affected by a change to a neighbouring data set [K]."
+)
 
 
 def majority_options(
@@ -133,30 +136,29 @@ def majority_options(
         number("--K", "Number of voters.", required=required),
         number(
             "--m",
-            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from half of K on."
-            + " With --group: where all votes have one epsilon." * (not required),
+            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. If Delta = 0, no noise is needed from "
+            "m = K/2 on." + " With --group: only if all voters have the same epsilon." * (not required),
         ),
         click.option("--release-epsilon", *others, "release_epsilon", type=Number(), help=release_epsilon),
         _privacy_options(required),
         number(
             "--delta",
-            "Delta of the release "
-            f"[1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if no group has one'}].",
+            f"Delta of one label [1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if no group has one'}].",
         ),
         max_affected_option,
         click.option(
             "--adjacency",
             default="replace-one",
             show_default=True,
-            help="What neighbours are, for voters and labels alike: a name that goes with the design; the noise is the "
-            "same. Most DP-SGD libraries state epsilon for add-remove.",
+            help="Which data sets are neighbours, for voters and labels alike. The design stores the name; the noise "
+            "does not depend on it. Most DP-SGD libraries state epsilon for add-remove.",
         ),
     )
 
 
 problem_options = majority_options(True, "In place of --m: the epsilon of one label, in nats.", "--total-epsilon")
 objective_option = click.option(
-    "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
+    "--objective", type=click.Choice(["tv", "disagreement"]), help="Error to minimise [chosen by the prior]."
 )
 PRIORS = (
     "uniform, independent:LOW,HIGH, common:A,B, correlated:P,RHO, fixed:P1,...,PK, votes:C0,...,CK or votes:FILE.csv "
@@ -169,17 +171,18 @@ randomized_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=lambda context, _, given: context.meta.update({_RANDOMIZED: given}),
-    help="Voters answer by randomized response of --epsilon: warn of a --prior that cannot be true of it.",
+    help="Voters use randomized response with --epsilon: warn if it cannot produce the --prior.",
 )
 voters_option = click.option(
     "--voters",
     shell_complete=known("fresh", "fixed"),
-    help="Required. With fresh, the new coins of every answer make it private by themselves, whatever else the voter "
-    "keeps. With fixed, a voter was made private once with all its answers, such as a DP-SGD model.",
+    help="Required. fresh: the fresh randomness of every answer alone makes that answer private, whatever else the "
+    "voter keeps. fixed: a voter was trained with DP once, such as a DP-SGD model, and is private over all its answers "
+    "together.",
 )
 budget_options = options(
-    number("--total-epsilon", "For all labels together, in nats.", required=True),
-    number("--total-delta", "For all labels together.", required=True),
+    number("--total-epsilon", "Privacy budget: epsilon of all labels together, in nats.", required=True),
+    number("--total-delta", "Privacy budget: delta of all labels together.", required=True),
     voters_option,
 )
 
@@ -202,8 +205,9 @@ profile_option = click.option(
     "profile_text",
     metavar="EPS:DELTA,...",
     shell_complete=files,
-    help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas. Or a "
-    "file: .csv with columns epsilon and delta, or .json as darrm profile --json prints it.",
+    help="Further (epsilon, delta) guarantees of one label, which it has all at once: rising epsilons (inf may be the "
+    "last), falling deltas. Or a file: .csv with columns epsilon and delta, or .json as darrm profile --json prints "
+    "it.",
 )
 design_option = click.option("--out", type=DESIGN, help="Write the design file (JSON) here.")
 file_argument = click.argument("file", type=PATH)
@@ -229,10 +233,11 @@ def take_prior(text: str) -> Prior:
         kind, _, rest = text.partition(":")
         if kind == "votes" and rest.lower().endswith((".csv", ".parquet")):
             counted = votes.read(rest).histogram
-            if K in (None, len(counted) - 1):  # else it is refused, which is said alone
+            if K in (None, len(counted) - 1):  # else it is refused, and that message stands alone
                 note(
-                    f"The prior is how the {counted.sum():,} rows of {rest} fall. It shapes the noise, and a design "
-                    "file holds it exactly: read it from public votes, and release other votes than these."
+                    f"The prior is the distribution of votes in the {counted.sum():,} rows of {rest}. It shapes the "
+                    "noise, and a design file stores it exactly: read it from public votes, and release other votes "
+                    "than these."
                 )
             return priors.votes(counted)
         epsilon, _, base = rest.partition(":")
@@ -309,6 +314,11 @@ def table(*figures: str, name: str = "", **settings: Any) -> Table:
     for figure in figures:
         made.add_column(figure, justify="right", overflow="fold")
     return made
+
+
+def narrow(head: str) -> str:
+    """The head of a column of figures on several short lines, which leaves room for names beside it."""
+    return textwrap.fill(head, 13)
 
 
 def profile(text: str) -> list[tuple[float, float]]:

@@ -29,19 +29,28 @@ _MANY = "Pass --queries, --total-epsilon and --total-delta too, or leave it out.
 _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 columns
 
 
-@click.command("compare", short_help="Compare mechanisms, for one label or at one total budget.")
+@click.command("compare", short_help="Compare mechanisms, for one label or at one privacy budget.")
 @common.majority_options(required=False)
-@common.number("--total-epsilon", "With --queries: of all labels together. Every mechanism is calibrated to it.")
+@common.number(
+    "--total-epsilon", "With --queries: epsilon of all labels together, in nats. Every mechanism is calibrated to it."
+)
 @totals.voter_options
-@click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1. {common.NOT_RESTING}")
+@click.option(
+    "--prior",
+    help=f"Prior of the votes: {common.PRIORS[:-1]} [uniform]. At one total: "
+    f"prior of the truth, P0,P1. {common.NOT_RESTING}",
+)
 @common.randomized_option
 @goal_option
 @cost_option
 @none_option
-@common.number("--queries", "How many labels: what they cost, or what one total buys for them.")
-@common.number("--total-delta", "For all of them together.")
+@common.number(
+    "--queries",
+    "Number of labels. Prints their total epsilon, or with --total-epsilon compares mechanisms at that total.",
+)
+@common.number("--total-delta", "Delta of all labels together.")
 @common.voters_option
-@common.number("--draws", "Sample the error too: mean and 95 % interval.")
+@common.number("--draws", "Also estimate the error from this many sampled p: mean and 95 % interval.")
 @click.option(
     "--out",
     type=outputs.TABLE,
@@ -61,13 +70,13 @@ def command(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Put the optimum beside all baselines, for one release.
+    """Compare the optimum with all baselines, for one release.
 
-    Of voters that are all alike (--K) it is gamma_opt, beside subsampling, randomized response and noise at the counts.
-    Of groups of voters (--group, --release-epsilon and --accuracy) it is the best table of all.
+    For voters that are all alike (--K) the optimum is gamma_opt, beside subsampling, randomized response and noisy
+    counts. For groups of voters (--group, --release-epsilon and --accuracy) it is the optimal table.
 
-    With --queries, --total-epsilon, --total-delta and --voters: every mechanism calibrated to one total budget of all
-    labels, as darrm plan does it.
+    With --queries, --total-epsilon, --total-delta and --voters every mechanism is calibrated to one privacy budget for
+    all labels, as in darrm plan.
     """
     if values["release_epsilon"] is not None and values["total_epsilon"] is not None:
         raise InputError("--release-epsilon is for one label, --total-epsilon for all together. Pass one of them.")
@@ -83,11 +92,11 @@ def command(
         values["release_epsilon"] = total_epsilon
     for name, value in {"base-accuracy": base, "voters": voters}.items():
         if value:
-            raise InputError(f"--{name} is for one total budget of many labels. {_MANY}")
+            raise InputError(f"--{name} is for one privacy budget of many labels. {_MANY}")
     asked = take_asked({**values, "columns": None, "objective": objective}, prior)
     for name, value in {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}.items():
         if value is not None and values["group"]:
-            raise InputError(f"--{name} is for voters that are all alike, or for one total budget. Leave it out.")
+            raise InputError(f"--{name} is for voters that are all alike, or for one privacy budget. Leave it out.")
     import numpy as np
 
     from darrm.planning.comparison import compare
@@ -124,20 +133,20 @@ def _values(entry: Entry, queries: int | None) -> dict[str, object]:
 
 
 def _show(problem: AnyProblem, entries: Comparison) -> None:
-    """What each mechanism costs for one release, how much noise it has, and what the guarantee rests on."""
+    """The error and guarantee of each mechanism for one release, its noise, and the conditions of the guarantee."""
     console = common.console()
     heads, rows = plan_words.mechanism_heads(entries), plan_words.mechanism_rows(entries)
     kept = [0, 1, len(heads) - 1] if console.width < 76 else range(len(heads))
     table = common.table(title=f"One release, {wording.guarantee(problem)}, of K = {problem.K} voters")
     _add_names(table, console.width)
     for at in kept[1:]:
-        table.add_column(heads[at], justify="right", min_width=8)
+        table.add_column(common.narrow(heads[at]), justify="right", min_width=max(8, *map(len, heads[at].split())))
     for entry, row in zip(entries, rows, strict=True):
         table.add_row(entry.name, *(row[at] for at in kept[1:]), style=None if entry.within else "dim")
     console.print(table)
     noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
     if noise:
-        console.print(f"As little noise as the guarantee allows. {noise}.")
+        console.print(f"Each mechanism has the least noise that satisfies the guarantee. {noise}.")
     console.print(f"The guarantee holds {wording.condition(problem)}")
     best = entries[0].design
     if best is not None:
@@ -160,7 +169,7 @@ def _show_more(
     if draws is not None:
         more.add_column("sampled error", justify="right", min_width=8)
     if queries is not None:
-        more.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
+        more.add_column(common.narrow(f"total epsilon, {queries} labels"), justify="right", min_width=8)
     for entry in entries:
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
         figures += [] if queries is None else [wording.at_least(entry.total)]
@@ -171,15 +180,15 @@ def _show_more(
         from darrm.accounting.theorems import optimal
 
         console.print(
-            f"{queries} labels, fresh: total epsilon at delta {wording.exactly(total_delta)}, "
+            f"Total epsilon of {queries} labels of fresh voters, at delta {wording.exactly(total_delta)}, "
             f"{wording.condition(problem, 'fresh')}"
         )
         try:
             fixed = optimal(problem.epsilon, problem.Delta, problem.max_affected, total_delta).epsilon
             console.print(
-                "Fixed voters (made private once, with all their answers together): at most "
-                f"({wording.at_least(fixed)}, {wording.exactly(total_delta)}) in all with any of these, even without "
-                "noise."
+                "Fixed voters (trained with DP once, private over all their answers together): any number of labels of "
+                f"any of these mechanisms is ({wording.at_least(fixed)}, {wording.exactly(total_delta)})-DP, even "
+                "without output noise."
             )
         except InputError as error:
             console.print(f"Fixed voters: {error}")
@@ -187,18 +196,19 @@ def _show_more(
     tables = math.ceil(len(shown) / _ABREAST)
     for start, end in pairwise(len(shown) * part // tables for part in range(tables + 1)):
         some = shown[start:end]
-        title = "gamma by votes, minority:majority" + ", the others" * bool(start)
+        title = "gamma by votes, minority:majority" + ", further mechanisms" * bool(start)
         gammas = common.table("votes", *(entry.name for entry in some), title=title)
         for l in range(problem.K // 2 + 1, problem.K + 1):
             gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in some))
         console.print(gammas)
     console.print(
-        "error: the paper's total variation (under votes: priors rows for 0 and for 1 cancel). disagreement: how often "
-        f"the label is not the majority of the votes. Both are for one release, under the prior {under}."
+        "Expected TV error: mean total variation distance from the plain majority, as in the paper (under votes: "
+        "priors, rows for 0 and for 1 cancel). Disagreement rate: probability that the label differs from the majority "
+        f"of the votes. Both are for one release, under the prior {under}."
     )
     if draws is not None:
         console.print(
-            f"sampled error: mean |total variation| over {draws} draws of p, the same for all, and its 95 % interval."
+            f"Sampled error: mean |total variation| over {draws} draws of p, the same for all, and its 95 % interval."
         )
 
 

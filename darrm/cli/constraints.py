@@ -19,26 +19,28 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 
 @click.command("constraints", short_help="List the corner points behind the linear program, or count them.")
 @common.K_option
-@common.number("--voter-delta", "Delta of one voter [0]: above 0 there are 8 corners, else 4.", "--Delta", default=0.0)
+@common.number(
+    "--voter-delta", "Delta of one voter [0]: above 0 there are 8 corner points, else 4.", "--Delta", default=0.0
+)
 @common.max_affected_option
-@common.number("--m", "With --epsilon: the coefficients of gamma too, for an allowance of m epsilon.")
-@common.number("--epsilon", "With --m: privacy of one voter, in nats.")
-@common.number("--delta", "With --m: delta of the release [1 - (1 - Delta)^max(m, 1)].")
-@click.option("--count", is_flag=True, help="Say how many there are, and list none.")
+@common.number("--m", "With --epsilon: list the coefficients of gamma too, for an allowance of m epsilon.")
+@common.number("--epsilon", "With --m: epsilon of one voter, in nats.")
+@common.number("--delta", "With --m: delta of one label [1 - (1 - Delta)^max(m, 1)].")
+@click.option("--count", is_flag=True, help="Print the number of constraints only.")
 @click.option("--prior", help=f"With --out: {common.PRIORS[:-1]} [uniform]. {common.NOT_RESTING}")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="With --m and --epsilon: write the linear program here, for any solver; ending in .mps or .lp.",
+    help="With --m and --epsilon: write the linear program here, for any solver (.mps or .lp).",
 )
 @common.json_option
 def command(
     m: Any, epsilon: Any, count: bool, prior: str | None, out: Path | None, as_json: bool, **values: Any
 ) -> None:
-    """The privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
+    """List the privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
 
-    There are O(K^7) of them, O(K^3) if no voter has a delta. A line says how many voters are at each corner. With --m
-    and --epsilon it has the coefficients of gamma(l) too, l > K/2: their sum with gamma must be at most 1.
+    There are O(K^7) constraints, or O(K^3) if Delta = 0. A line has the number of voters at each corner point; with --m
+    and --epsilon it also has the coefficients of gamma(l), l > K/2: the sum of coefficients times gamma is at most 1.
     """
     import numpy as np
 
@@ -70,8 +72,8 @@ def command(
         if as_json:
             common.print_json({"K": K, "corners": corners, "multisets": every})
         else:
-            reached = "" if problem.max_affected == K else f", {problem.max_affected} of them moving at most"
-            click.echo(f"{every} multisets of {K} of the {len(corners)} corners {' '.join(corners)}{reached}")
+            reached = "" if problem.max_affected == K else f", at most {problem.max_affected} of them affected"
+            click.echo(f"{every} multisets of {K} of the {len(corners)} corner points {' '.join(corners)}{reached}")
         return
     if K > _MOST_K:
         raise InputError(f"K must be at most {_MOST_K:,} to be listed. Got {K:,}. Pass --count.")

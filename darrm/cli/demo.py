@@ -29,11 +29,14 @@ TOTAL_EPSILON, TOTAL_DELTA = 6.0, 1e-6
 BASE_ACCURACY = 0.9  # what somebody would guess beforehand; no guarantee rests on it
 
 
-@click.command("demo", short_help="The whole job on votes that we ship.")
-@click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
+@click.command("demo", short_help="Run the 25-clinics example: plan, compare, release.")
+@click.option("--out", type=common.PATH, help="Save gamma.json and labels.csv in this folder.")
 @common.json_option
 def command(out: Path | None, as_json: bool) -> None:
-    """Solve the paper's problem, then plan, compare and release labels of 25 clinics, whose votes come with darrm."""
+    """Run the 25-clinics example: plan for a privacy budget, compare mechanisms, and release 100 labels.
+
+    The votes come with darrm. First it solves one problem of the DaRRM paper for a single label.
+    """
     from darrm import votes
     from darrm.errors import OutputError
     from darrm.planning.planner import plan
@@ -56,14 +59,14 @@ def command(out: Path | None, as_json: bool) -> None:
         _show_one_label(say)
     say(
         f"The question: is this tumour malignant? {K} clinics answer it for {queries} new patients. Each clinic "
-        "learned from patients of its own. One patient's record is with one clinic at most, so it affects "
-        f"{reached} of the {K} votes. Clinics are fresh voters: each randomizes every answer with new coins, by "
-        f"epsilon = {epsilon:g}. Before that {_percent(1 - float(str(about['base_accuracy'])))} of the answers are "
-        f"wrong, and {_percent(1 - float(str(about['mean_voter_accuracy'])))} after it."
+        "trained its model on patients of its own. The record of a patient is with at most one clinic, so it affects "
+        f"{reached} of the {K} votes. Clinics are fresh voters: each randomizes every answer with fresh randomness and "
+        f"epsilon = {epsilon:g}. The error rate of their answers is {_percent(1 - float(str(about['base_accuracy'])))} "
+        f"before randomization and {_percent(1 - float(str(about['mean_voter_accuracy'])))} after it."
     )
     say(
-        f"The budget: all {queries} labels together may cost ({TOTAL_EPSILON:g}, {TOTAL_DELTA:g}). The plan assumes "
-        f"that a clinic is wrong with probability {1 - BASE_ACCURACY:.2g} before it randomizes.\n"
+        f"The privacy budget: all {queries} labels together must be ({TOTAL_EPSILON:g}, {TOTAL_DELTA:g})-DP. The plan "
+        f"assumes that the answer of a clinic is wrong with probability {1 - BASE_ACCURACY:.2g} before randomization.\n"
     )
     answer = plan(
         K=K,
@@ -84,29 +87,31 @@ def command(out: Path | None, as_json: bool) -> None:
         made = {"labels": queries, "wrong": int((released != truth).sum()), "plan": plan_values(answer)}
         common.print_json({"out": None if out is None else str(out), **made})
         return
-    where = "" if out is None else f", kept in {out}/gamma.json and {out}/labels.csv"
+    where = "" if out is None else f", and saved: {out}/gamma.json and {out}/labels.csv"
     say(
-        f"Released: {queries} labels with the planned noise, read back from its file and verified again{where}. "
-        f"{int((released != truth).sum())} of them are wrong this time.\n"
+        f"Released: {queries} labels, with the planned noise read back from its file and verified again{where}. "
+        f"In this run {int((released != truth).sum())} of them are wrong; the number varies with the randomness.\n"
     )
     say(f"{plan_words.together(answer)} {_WHO}\n")
     say(f"{plan_words.aggregator(answer)} {_ASKED}")
     voters = ("--K", K, "--epsilon", epsilon, "--base-accuracy", BASE_ACCURACY, "--max-affected", reached)
     total = ("--total-epsilon", TOTAL_EPSILON, "--total-delta", TOTAL_DELTA, "--voters", "fresh")
-    suggest("To plan for voters of your own, change these numbers", "plan", *voters, "--queries", queries, *total)
+    suggest("To plan for your own voters, change these numbers", "plan", *voters, "--queries", queries, *total)
 
 
 _WHO = (
-    "The guarantee is for any one patient whom a clinic learned from, and towards whoever sees only the labels. It "
-    "rests on the table of the noise, on each clinic's own coins, on clinics that vote independently given their "
-    "records, and on one release of each row of votes. It does not rest on the accuracy that the plan assumes, which "
-    "was chosen without these votes or records."
+    "The guarantee is for the record of any one patient in the data of a clinic, against anyone who sees only the "
+    "labels. It rests on the noise function, on the independent randomness of each clinic, on clinics that vote "
+    "independently given their records, and on one release of each row of votes. It does not rest on the accuracy that "
+    "the plan assumes, which was chosen without these votes or records."
 )
-_ASKED = "The new patients, whom the labels are about, are not protected: their measurements go to every clinic."
+_ASKED = (
+    "The new patients, for whom the labels are released, are not protected: every clinic receives their measurements."
+)
 
 
 def _show_one_label(say: Callable[..., None]) -> None:
-    """gamma of the paper's problem beside subsampling and randomized response, and what each errs."""
+    """gamma of the paper's problem beside subsampling and randomized response, with the error of each."""
     from darrm.planning.comparison import compare
     from darrm.problem.majority import MajorityProblem
 
@@ -116,23 +121,25 @@ def _show_one_label(say: Callable[..., None]) -> None:
     K, [votes] = problem.K, problem.groups
     say(
         f"One label first, the problem of the DaRRM paper: {K} votes, each {wording.pair(votes.epsilon, votes.delta)}"
-        f"-DP, and their majority at {wording.guarantee(problem)}. gamma is the chance of the true majority; else a "
-        "fair coin decides.\n"
+        f"-DP, and one release of their majority, {wording.guarantee(problem)}. The true majority is released with "
+        "probability gamma, and a fair coin otherwise.\n"
     )
-    rows = common.table(*(entry.name for entry in shown), name="votes", title="gamma by votes", title_justify="left")
+    rows = common.table(
+        *(entry.name for entry in shown), name="votes", title="gamma by votes, minority:majority", title_justify="left"
+    )
     for l in range(K // 2 + 1, K + 1):
         rows.add_row(f"{K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
-    rows.add_row("error", *(f"{entry.error:.4f}" for entry in shown))
+    rows.add_row("expected TV error", *(f"{entry.error:.4f}" for entry in shown))
     say(rows)
     say("")
 
 
 def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: Callable[..., None]) -> None:
-    """All mechanisms at the budget; the error rate on these votes only where a mechanism takes these votes."""
+    """All mechanisms at the budget; the error rate on these votes only where a mechanism uses these votes."""
     rows = common.table(
-        *("expected", "here", "all labels", "within"),
+        *map(common.narrow, ("expected", "on these votes", "epsilon, all labels", "within budget")),
         name="mechanism",
-        title="Label error rate at one total budget",
+        title=f"Label error rate of {comparison.queries} labels, privacy budget ({TOTAL_EPSILON:g}, {TOTAL_DELTA:g})",
         title_justify="left",
     )
     own = comparison["planned"].aggregator
@@ -142,11 +149,11 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         rows.add_row(each.name, *cells, style=None if each.within else "dim")
     say(rows)
     say(
-        "The column expected is the share of wrong labels, if clinics err independently of each other. The column here "
-        "is that share on these votes, at the mean over the coins of the labels. It is empty where the votes would be "
-        "others, of less epsilon. The column all labels is epsilon of all labels together (delta "
-        f"{comparison.total_delta:g}). If votes are private, the column here and how often answers are wrong must not "
-        "leave: they are computed from the votes without noise.\n"
+        "The column expected is the label error rate if clinics err independently of each other. The column on these "
+        "votes is the label error rate for the example's votes, averaged over the output noise; it is empty if a "
+        "mechanism needs votes of smaller epsilon. Epsilon, all labels, is certified at delta "
+        f"{comparison.total_delta:g}. If your votes are private, keep secret the column on these votes and the error "
+        "rates of the answers: they are computed from the votes without noise.\n"
     )
 
 

@@ -27,11 +27,13 @@ class Ending(NamedTuple):
     meaning: str
 
 
-DONE = Ending(0, "done", "Done. What was verified holds.")
-NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or is not proved.")
+DONE = Ending(0, "done", "Done. All verified claims hold.")
+NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or cannot be certified.")
 BAD_INPUT = Ending(2, "bad-input", "An option, a value or a file is unusable as given. The same command fails again.")
-BUDGET_SPENT = Ending(3, "budget-spent", "The budget does not pay for it. Nothing was released or charged.")
-NO_DESIGN = Ending(4, "no-design", "The solver or a time limit ended the search without a design, or a row has none.")
+BUDGET_SPENT = Ending(3, "budget-spent", "The remaining budget does not cover it. Nothing was released or charged.")
+NO_DESIGN = Ending(
+    4, "no-design", "The solver or a time limit ended the search without a design, or a row of a table has no design."
+)
 NOT_WRITTEN = Ending(5, "not-written", "An output could not be written, such as on a full disk.")
 NO_MEMORY = Ending(5, "no-memory", "The memory of this machine does not suffice.")
 NO_LIBRARY = Ending(5, "no-library", "An optional library is not installed. The message says how to install it.")

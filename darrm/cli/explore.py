@@ -10,17 +10,19 @@ import click
 from darrm.cli import common
 
 
-@click.command("explore", short_help="Local web pages to plan labels and choose noise by looking.")
-@common.number("--port", "0 takes any that is free.", default=8000, show_default=True)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--allow-remote", is_flag=True, help="Let other machines in, if --host does. There is no password.")
+@click.command("explore", short_help="Serve local web pages to plan labels and to choose noise.")
+@common.number("--port", "Port; 0 takes a free one.", default=8000, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--allow-remote", is_flag=True, help="Allow a --host that other machines can reach. There is no password."
+)
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
-    """Serve web pages on this machine that plan many labels within one total budget, as you choose.
+    """Serve web pages on this machine that plan many labels within one privacy budget.
 
-    Another page shows what darrm solve finds for one label: gamma, or a decision by groups of voters.
+    Another page shows the design that darrm solve finds for one label: gamma, or a decision by groups of voters.
 
-    Needs flask, waitress and matplotlib. Nothing is loaded from elsewhere. Ctrl-C ends it.
+    The pages need flask, waitress and matplotlib, and load nothing from other machines. Ctrl-C stops the server.
     """
     import logging
 
@@ -30,7 +32,7 @@ def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
     server = Server(host, port, allow_remote=allow_remote)
 
     def ready(url: str) -> None:
-        click.echo(f"darrm explore is at {url} (Ctrl-C ends it)")
+        click.echo(f"darrm explore is at {url} (Ctrl-C stops it)")
         if not no_browser:
             import webbrowser
 

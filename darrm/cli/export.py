@@ -17,13 +17,13 @@ from darrm.errors import InputError
 )
 @common.json_option
 def command(file: Path, out: Path, as_json: bool) -> None:
-    """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
+    """Write the design in FILE as a table for analysis: a row for each vector of counts, with all digits.
 
     Its columns are the counts of votes for 1, or for each of several classes, gamma of a majority, and the probability
-    of each answer. Nothing can be released from a table: keep the design file.
+    of each answer. Labels cannot be released from a table: keep the design file.
 
-    FILE may be a table of darrm table too: then a row for each problem, with columns gamma_0 to gamma_K of the largest
-    K, empty where K is smaller. darrm verify judges such a table; export does not.
+    FILE may also be a table of darrm table. Then there is a row for each problem, with columns gamma_0 to gamma_K of
+    the largest K, empty where K is smaller. darrm verify verifies such a table; export does not.
     """
     from darrm.design.design import load
     from darrm.storage.atomic import resolved

@@ -18,34 +18,36 @@ if TYPE_CHECKING:
     from darrm.problem.groups import ByGroups
 
 
-@click.group("ledger", short_help="Keep count of what was released.")
+@click.group("ledger", short_help="Charge releases to a privacy budget.")
 def command() -> None:
-    """Keep count of what was released, and refuse what would overspend: darrm release --ledger.
+    """Charge releases to a privacy budget, and refuse a release that would overspend it: darrm release --ledger.
 
     Keep one ledger for one set of voters. The budgets of two ledgers add up if voters are fresh and no row of votes
-    has a label in both. For fixed voters not even the sum is a guarantee: only the price of the voters themselves
-    covers both.
+    has a label in both. For fixed voters the sum is not a guarantee: only a budget that covers the voters' own cost
+    covers both ledgers.
     """
 
 
-@command.command("create", short_help="Start a ledger with a total budget.")
+@command.command("create", short_help="Create a ledger with a privacy budget.")
 @click.argument("ledger", type=common.PATH)
 @click.argument("file", type=common.PATH, required=False)
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: several designs and mechanisms, the sharpest. Its charges "
-    "must not depend on what was released, unless they are labels of fixed voters alone. For fresh voters renyi, "
-    "basic: the same, also chosen by what was released before.",
+    "exact: labels of the design in FILE only. composed: several designs and mechanisms, with the smallest total. The "
+    "charges must be fixed in advance and not depend on releases, unless all are labels of fixed voters. renyi, basic: "
+    "several designs and mechanisms of fresh voters, fully adaptive. Charges may depend on earlier releases.",
     "exact",
     "composed",
     "renyi",
     "basic",
 )
-@click.option("--adjacency", help="What neighbours are, for all that is charged [that of FILE, else replace-one].")
+@click.option(
+    "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."
+)
 @common.json_option
 def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
-    """Start LEDGER, for the design in FILE or, by a rule other than exact, for several designs and mechanisms."""
+    """Create LEDGER, for the design in FILE or, with a rule other than exact, for several designs and mechanisms."""
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 
@@ -53,19 +55,19 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
     common.wrote(ledger)
 
 
-@command.command("charge", short_help="Charge something that was not released by darrm release.")
+@command.command("charge", short_help="Charge a release that darrm release does not make.")
 @click.argument("ledger", type=common.PATH)
 @click.argument("file", type=common.PATH, required=False)
-@common.number("--times", "How often: labels of FILE, or uses of the mechanism.", default=1, show_default=True)
-@common.number("--epsilon", "Without FILE: what one use of a mechanism guarantees, in nats.")
-@common.number("--delta", "Without FILE: its delta [0].")
-@click.option("--adjacency", help="With --epsilon, required: which neighbours that guarantee is for.")
-@common.number("--noise-multiplier", "Without FILE: charge DP-SGD, or one Gaussian answer, with this noise.")
+@common.number("--times", "Number of labels of FILE, or of uses of the mechanism.", default=1, show_default=True)
+@common.number("--epsilon", "Without FILE: epsilon of one use of a mechanism, in nats.")
+@common.number("--delta", "Without FILE: delta of one use of a mechanism [0].")
+@click.option("--adjacency", help="Required with --epsilon: adjacency of that guarantee.")
+@common.number("--noise-multiplier", "Without FILE: charge DP-SGD, or one Gaussian answer, with this noise multiplier.")
 @common.number(
-    "--sampling-rate", "With --noise-multiplier: the share of records in a batch, drawn by Poisson sampling [1]."
+    "--sampling-rate", "With --noise-multiplier: probability that a record is in a batch (Poisson sampling) [1]."
 )
-@common.number("--steps", "With --noise-multiplier: how many steps [1].")
-@click.option("--note", default="", help="A line to remember the charge by.")
+@common.number("--steps", "With --noise-multiplier: number of steps [1].")
+@click.option("--note", default="", help="A note that is stored with the charge.")
 @common.json_option
 def charge(
     ledger: Path,
@@ -82,7 +84,7 @@ def charge(
 ) -> None:
     """Charge to LEDGER labels of the design in FILE, a mechanism by its (epsilon, delta), or a run of DP-SGD.
 
-    Release after it.
+    Charge the ledger before you release.
     """
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
@@ -111,9 +113,9 @@ def charge(
 @click.argument("file", type=common.PATH, required=False)
 @common.json_option
 def show(ledger: Path, file: Path | None, as_json: bool) -> None:
-    """Print the spent budget of LEDGER, and how many labels of the design in FILE the rest pays for.
+    """Print the spent budget of LEDGER, and how many labels of the design in FILE the remaining budget covers.
 
-    All of it is composed anew, which can take seconds.
+    The composition is computed again, which can take seconds.
     """
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
@@ -137,15 +139,15 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
     else:
         neighbours = adjacency_in_print(status["adjacency"])
         whose = f"{status['voters']} voters and {neighbours} neighbours"
-        text = f"Budget {budget} for {whose}, rule {status['rule']}. Charged: "
+        text = f"Privacy budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
-        text += f". Together they cost at most {spent} so far. That holds if {status['condition']}."
+        text += f". Spent so far, certified: {spent}. This holds if {status['condition']}."
         if design is not None:
             from darrm.accounting.charges import labels_of
 
-            left = "no end" if status["left"] is None else f"{status['left']}"
+            left = "any number" if status["left"] is None else f"{status['left']}"
             name = labels_of(design, status["adjacency"]).short_name
-            text += f" Labels of this design ({name}) that are left: {left}."
+            text += f" Labels of this design ({name}) that the remaining budget covers: {left}."
     common.console().print(text)
     rests_on = ledger.rests_on()
     for problem, absent in rests_on:
@@ -158,27 +160,27 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
 
 
 def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
-    """What is known of the rows of votes of fresh voters: whether one had a label before."""
+    """Whether rows of votes of fresh voters may have had a label before."""
     labels = status["released"]
     if status["voters"] != "fresh" or not labels or all(wording.without_privacy(problem) for problem, _ in rests_on):
         return ""
     if status["again"]:
         return (
-            f"The votes of {status['again']} of them may have had a label before. The total pays for all votes "
-            "themselves, and so covers that, if the choice of rows to release again is settled without a look at what "
-            "was released."
+            f"The votes of {status['again']} of them may have had a label before. The total covers that, because it "
+            "covers all votes themselves, if the rows to release again are fixed in advance, without a look at earlier "
+            "releases."
         )
     if status["ids"] == labels:
-        return "An id that was charged is refused. You must make sure that no row of votes has two ids."
+        return "The ledger refuses an id that it charged before. You must make sure that no row of votes has two ids."
     none = "They have no ids" if not status["ids"] else f"Only {status['ids']} of {labels} have ids"
     goes_on = ""
     if status["streams"]:
-        goes_on = " A stream that is started again goes on after its rows, if it gives the same ones in the same order."
+        goes_on = " A stream that is started again continues after its rows, if they are the same in the same order."
     return f"{none}, so you must make sure that each row is released once.{goes_on}"
 
 
 def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
-    """What the total of a ledger for fixed voters says of another total."""
+    """Whether the total of a ledger for fixed voters may be added to another total."""
     if status["voters"] != "fixed" or all(wording.without_privacy(problem) for problem, _ in rests_on):
         return ""
     # Whether it covers any number of labels: rule composed charges the voters themselves.
@@ -187,23 +189,23 @@ def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, b
 
 
 def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Sequence[ByGroups]) -> str:
-    left = "no end to them" if status["left"] is None else f"{status['left']} left"
+    left = "any number left" if status["left"] is None else f"{status['left']} left"
     whole = f"the whole budget, {budget}"
     if status["voters"] == "fixed" and status["left"] is None:
         from darrm.accounting.fixed import fixed_voters
 
-        left = "any number to come: the budget pays for these voters themselves"
+        left = "any number left: the budget covers the cost of these voters themselves"
         for problem in problems:
             price = fixed_voters(problem, status["total_delta"])
             if price <= status["total_epsilon"]:
                 voters = f"({wording.at_least(price)}, {wording.exactly(status['total_delta'])})"
-                whole = f"what the voters cost, {voters}" if voters != spent else ""
+                whole = f"the cost of the voters, {voters}" if voters != spent else ""
     asked = ""
     if status["left"] != 0 and status["released"] and whole:
-        asked = f", unless the labels themselves decided how many there are: then count {whole}"
+        asked = f"; if the number of labels depends on the labels themselves, count {whole}, instead"
     return (
-        f"Budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, {left}. "
-        f"Together they cost at most {spent} so far{asked}."
+        f"Privacy budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, "
+        f"{left}. Spent so far, certified: {spent}{asked}."
     )
 
 

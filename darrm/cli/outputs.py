@@ -27,7 +27,7 @@ def refuse_ledger(out: Path) -> None:
             with out.open("rb") as file:
                 head = file.read(_HEAD)
     if _LEDGER in head or (head.startswith(b"SQLite format 3\0") and head[68:72] == _IDS):
-        raise InputError(f"{out} is a ledger: what it has counted would be lost. Pass another --out.")
+        raise InputError(f"{out} is a ledger, and its charges would be lost. Pass another --out.")
 
 
 class Out(click.Path):

@@ -22,23 +22,29 @@ if TYPE_CHECKING:
     from darrm.planning.planner import Progress
 
 
-@click.command("plan", short_help="Say what one total budget buys for many labels.")
+@click.command("plan", short_help="Plan many labels within one privacy budget.")
 @setting_options
 @columns_option
-@common.number("--at-most", "For epsilon auto: the largest epsilon of a vote, in nats.")
-@common.number("--aggregator-epsilon", "For epsilon auto: the largest epsilon of all votes together, in nats.")
-@click.option("--no-comparison", is_flag=True, help="Leave out what else the same budget buys.")
+@common.number("--at-most", "For epsilon auto: largest epsilon of one vote, in nats.")
+@common.number("--aggregator-epsilon", "For epsilon auto: largest epsilon of all votes together, in nats.")
+@click.option("--no-comparison", is_flag=True, help="Leave out the comparison with other mechanisms.")
 @common.number(
-    "--time-limit", "Seconds, looked at inside all steps of the search; then the best design so far.", default=math.inf
+    "--time-limit",
+    "Stop the search after this many seconds and return the best design so far [no limit].",
+    default=math.inf,
 )
-@common.plot_option("wrong labels over the epsilon of the votes, or beside other mechanisms,")
+@common.plot_option("the label error rate by epsilon of a vote, or of each mechanism,")
 @common.design_option
 @common.json_option
 def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: bool, **values: Any) -> None:
-    """What all labels guarantee together, how often one is wrong, what else the budget buys, how private all votes are.
+    """Plan many labels within one privacy budget.
 
-    25 hospitals that each randomize their answer by epsilon 0.5, 200 labels. A patient is in at most one hospital,
-    and is exchanged for one of the same hospital; else two hospitals would be affected:
+    Prints the guarantee of all labels together, the label error rate, other mechanisms at the same budget, and the
+    guarantee of all votes together.
+
+    Example: 200 labels of 25 hospitals, each of which randomizes its answer with epsilon 0.5. A patient is in at most
+    one hospital, and a neighbouring data set replaces the patient by another of the same hospital; otherwise two
+    hospitals would be affected:
 
     \b
       darrm plan --K 25 --epsilon 0.5 --base-accuracy 0.85 --max-affected 1 \\
@@ -67,14 +73,14 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     if as_json:
         return
     if out is None:
-        suggest("To keep the design", "plan", *options_given(), "--out", "design.json")
+        suggest("To save the design", "plan", *options_given(), "--out", "design.json")
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
         total = ("--total-epsilon", float(answer.total_epsilon), "--total-delta", float(answer.total_delta))
-        count = "To keep count of its labels"
+        count = "To charge its labels to a ledger"
         if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon:
             rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
-            count += f" (for several designs of these voters {rule} in place of {out})"
+            count += f" (for several designs of these voters: {rule} in place of {out})"
         suggest(count, "ledger", "create", ledger, out, *total, "--voters", answer.voters)
         suggest_release(out, answer.design, ledger)
 
@@ -91,7 +97,7 @@ def _check_writable(groups: Any, classes: Any, **_: object) -> None:
 
 
 def _said(now: Progress) -> tuple[int, int | None, str]:
-    left = "" if math.isnan(now.seconds_left) else f", some {now.seconds_left:.0f} s left"
+    left = "" if math.isnan(now.seconds_left) else f", about {now.seconds_left:.0f} s left"
     return now.done, now.steps, f"{now.doing}{left}"
 
 
@@ -115,13 +121,13 @@ def show(answer: Plan) -> None:
     for remark in plan_words.remarks(answer):
         console.print(remark)
     console.print()
-    show_rows(plan_words.wrong_heads(answer), plan_words.wrong_rows(answer))
+    show_rows(plan_words.RATE_HEADS, plan_words.wrong_rows(answer))
     console.print()
     if answer.comparison is not None:
         show_comparison(answer.comparison)
         console.print()
     if answer.curve:
-        show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), "Votes of other epsilons")
+        show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), plan_words.CURVE_TITLE)
         console.print()
     console.print(plan_words.aggregator(answer))
     console.print(plan_words.one_label(answer))

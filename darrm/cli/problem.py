@@ -1,4 +1,4 @@
-"""The options that say who votes, for what, and what is promised; their texts are read in `darrm.show.typed`."""
+"""The options for voters, objective and guarantee; their texts are read in `darrm.show.typed`."""
 
 from __future__ import annotations
 
@@ -13,49 +13,56 @@ from darrm.show.typed import GOALS, GROUP, goals, take_decision
 columns_option = click.option(
     "--columns",
     metavar="NAME,...",
-    help="With --group: what the voters are called in votes files, group after group, in place of names in each "
-    "--group. Then darrm release takes their columns by name, in any order.",
+    help="With --group: the voters' column names in votes files, group after group, in place of names in each "
+    "--group. darrm release then matches columns by name, in any order.",
 )
 cost_option = click.option(
     "--cost",
-    help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0 if r is y, else 1]; row "
-    f"by row for more classes. A further row is for the answer none. {common.NOT_RESTING}",
+    help="With --group: C00,C01,C10,C11, where Cry is the cost of answer r if the truth is y [0 if r is y, else 1]; "
+    f"row by row for more classes. A further row is the cost of the answer none. {common.NOT_RESTING}",
 )
 none_option = common.number(
-    "--none", "With --group: a further answer, none of the classes, and what it costs, e.g. .3."
+    "--none", "With --group: allow a further answer, none of the classes, at this cost, e.g. .3."
 )
 goal_option = click.option(
     "--objective",
     shell_complete=common.known("tv", "disagreement", *GOALS),
-    help=f"What to minimise: tv or disagreement [by the prior]. With --group and --accuracy: {goals()} [truth].",
+    help=f"Error to minimise: tv or disagreement [chosen by the prior]. With --group and --accuracy: "
+    f"{goals()} [truth].",
 )
 decision_options = common.options(
     click.option(
         "--group",
         multiple=True,
         metavar=GROUP,
-        help="Voters that are equally private, in place of --K, --m and --epsilon. COUNT: how many. EPSILON: the "
-        "privacy of each voter in nats (inf: not private). DELTA: its delta [0]. MAX_AFFECTED: how many one record can "
-        "reach. NAME: what each is called in votes files. Once for each group; --max-affected is then over all groups "
-        "[as many as they allow].",
+        help="A group of equally private voters, in place of --K, --m and --epsilon; repeat it for each group. COUNT: "
+        "number of voters. EPSILON: epsilon of each voter in nats (inf: non-private). DELTA: delta of each voter [0]. "
+        "MAX_AFFECTED: largest number of affected voters of the group [all]. NAME: column name of each voter in votes "
+        "files. --max-affected is then over all groups [as many as they allow].",
     ),
     columns_option,
     click.option(
         "--accuracy",
-        help="With --group: A1,A2,..., how often a vote of each group is the truth, such as .7,.6; one number is for "
-        "all groups. Or for a group a table P00:P01/P10:P11, such as .9:.1/.2:.8,.6: Pyv is how often its vote is v if "
+        help="With --group: A1,A2,..., the accuracy of a vote of each group, such as .7,.6; one number is for all "
+        "groups. Or for a group a table P00:P01/P10:P11, such as .9:.1/.2:.8,.6: Pyv is the probability of vote v if "
         f"the truth is y. More classes need a row and a column for each. {common.NOT_RESTING}",
     ),
     cost_option,
     click.option(
-        "--classes", help="With --group: how many classes voters choose from, e.g. 3, or their names, e.g. no,yes [2]."
+        "--classes",
+        help="With --group: number of classes of votes and labels, e.g. 3, or their names, e.g. no,yes [2].",
     ),
     none_option,
-    click.option("--ordered", is_flag=True, help="With --group: the answer that costs less is never the less likely."),
+    click.option(
+        "--ordered",
+        is_flag=True,
+        help="With --group: require that the answer of least expected cost is never less likely than another.",
+    ),
     click.option(
         "--absent",
         is_flag=True,
-        help="With --group: voters may be absent, if that depends neither on the data nor on votes or their noise.",
+        help="With --group: voters may be absent. Who is absent must depend neither on the data nor on votes or "
+        "their noise.",
     ),
 )
 # By their names in Python: what says something of one kind of voters alone. All else is for `darrm.solve` to refuse.

@@ -13,14 +13,14 @@ from darrm.show import typed, wording
 
 @click.command("profile", short_help="Print the exact privacy profile of one release.")
 @common.file_argument
-@click.option("--epsilons", help="Where: E1,E2,... in nats; inf is allowed [11 points and inf].")
-@common.plot_option("it")
+@click.option("--epsilons", help="Epsilons of the profile: E1,E2,... in nats; inf is allowed [11 points and inf].")
+@common.plot_option("the profile")
 @common.json_option
 def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) -> None:
-    """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
+    """Print the smallest delta at which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
 
-    Of a majority or of a decision by groups of voters; with absent voters the largest over all attendances. For one
-    release. What several cost depends on the voters: darrm budget.
+    The release is a majority or a decision by groups of voters; with absent voters, the delta is the largest over all
+    attendances. The profile is for one release. Several releases depend on the kind of voters: darrm budget.
     """
     import numpy as np
 
@@ -45,11 +45,13 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
         ]
         common.print_json({"profile": points})
         return
-    table = common.table("epsilon", "delta, proved", "attained")
+    table = common.table("epsilon, nats", "delta, certified", "delta, achieved")
     for epsilon, (low, high) in zip(where, bounds, strict=True):
         table.add_row(wording.exactly(epsilon), wording.at_least(high), f"{low:.6g}")
     console = common.console()
     console.print(table)
-    console.print("Attained: some voters that are as private as stated reach it, so no smaller delta holds.")
+    console.print("Achieved: some voters that are as private as stated reach this delta, so no smaller delta holds.")
     rests = wording.condition(problem, absent=len(tables) > 1)
-    console.print(f"For one release, {rests} Guaranteed: {wording.guarantee(problem)}.")
+    console.print(
+        f"The profile holds for one release {rests} The guarantee of the design is {wording.guarantee(problem)}."
+    )

@@ -27,11 +27,11 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header and one column for each voter, or such columns as .parquet. If the design's voters have "
-    "names, their columns are taken by name, in any order and among others; else all columns in the order of its "
-    "groups. Votes are 0 and 1, or the numbers of the design's classes from 0 on, or the names of these. An absent "
-    "voter has -1 or nothing, if the design allows absent voters. Columns id and label may be there. No id and no "
-    "voter may come twice (docs/howto/streams.md, What a votes file may look like).",
+    help="CSV with a header and one column for each voter, or such columns as .parquet. If the design names its "
+    "voters, columns are matched by name, in any order, and other columns are ignored; otherwise all columns are used, "
+    "in the order of its groups. Votes are 0 and 1, or class numbers from 0 on, or class names. An absent voter has -1 "
+    "or an empty cell, if the design allows absent voters. Columns id and label may be present. Ids and voters must be "
+    "unique (docs/howto/streams.md, What a votes file may look like).",
 )
 @click.option(
     "--out",
@@ -42,27 +42,27 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 @click.option(
     "--columns",
     metavar="NAME,...",
-    help="For a design without names of voters: the columns of votes, by name, in the order of its groups [all].",
+    help="For a design that does not name its voters: names of the vote columns, in the order of its groups [all].",
 )
 @click.option(
     "--votes-are-public",
     is_flag=True,
-    help="The votes that the design's prior was read from are public, so --votes may hold the very same.",
+    help="The votes from which the design's prior was read are public, so --votes may contain them.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the labels of an earlier release that --out holds.")
+@click.option("--overwrite", is_flag=True, help="Replace the labels of an earlier release in --out.")
 @click.option(
     "--ledger",
     "ledger_path",
     type=common.PATH,
-    help="Charge this ledger (darrm ledger create) first. It remembers the ids of the column id, and refuses an "
-    "id that it charged before.",
+    help="Charge this ledger (darrm ledger create) before the release. The ledger remembers the values of the column "
+    "id and refuses an id that it charged before.",
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="With --ledger: rows may have a label already. Each is charged as one label more, which covers it for fixed "
-    "voters. For fresh voters only a total that pays for the votes themselves covers it; if the total does not, "
-    "nothing is released.",
+    help="With --ledger: rows may have been released before. Each row is charged as one more label. For fixed voters "
+    "the charge covers it. For fresh voters only a total that covers the votes themselves covers it; if the total does "
+    "not, nothing is released.",
 )
 @common.json_option
 def command(
@@ -76,7 +76,7 @@ def command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """Release one private label for each row of a votes file, with the noise of a design file."""
+    """Release one private label for each row of a votes file, with the noise of the design in FILE."""
     import numpy as np
 
     from darrm import votes
@@ -95,8 +95,8 @@ def command(
     check_place(out)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         raise InputError(
-            f"{out} exists already. Pass another --out, or --overwrite to lose what it holds. If it holds labels of "
-            "these votes, release none again of fresh voters, and of fixed ones only with a ledger."
+            f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
+            "votes, do not release votes of fresh voters again, and votes of fixed voters only with a ledger."
         )
     design = load(file)
     mechanism = PrivateDecision(design)
@@ -135,7 +135,7 @@ def command(
             }
         )
     common.note(
-        f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {wording.guarantee(design.problem)} on its own, "
+        f"Wrote {n} label{'s' * (n > 1)} to {out}. Single-label guarantee: {wording.guarantee(design.problem)}, "
         f"{wording.condition(design.problem, absent=absent)}{_order(design.problem, voters, named=by_name is not None)}"
     )
     if design.reversals:
@@ -153,8 +153,8 @@ def command(
             for problem, absent in rests_on
         )
         common.note(
-            f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
-            f"together within {budget}, rule {status['rule']}{settled}, {rests}"
+            f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
+            f"together they are {budget}-DP, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:
@@ -174,31 +174,32 @@ def _order(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ...], 
     groups = _of_groups(problem, tuple(map(common.in_one_line, voters)))  # names that a file holds
     each = "; ".join(f"{wording.some(own)} as group {g}" for g, own in enumerate(groups, start=1))
     if named:
-        return f" Vote columns were taken by name: {each if len(groups) > 1 else wording.some(groups[0])}."
+        return f" Vote columns were matched by name: {each if len(groups) > 1 else wording.some(groups[0])}."
     if len(groups) == 1:
         return ""
     ends = list(accumulate(map(len, groups)))
     parts = [
         f"{end - len(own) + 1} to {end} as group {g}" for g, (own, end) in enumerate(zip(groups, ends, strict=True), 1)
     ]
-    return f" Vote columns were taken in order: {wording.listed(parts)}. That is {each}."
+    return f" Vote columns were used in order: {wording.listed(parts)}, that is {each}."
 
 
 def _several(problem: MajorityProblem | DecisionProblem) -> str:
-    """What several labels cost together, without figures."""
+    """The cumulative privacy loss of several labels, without figures."""
     if wording.without_privacy(problem):
         return (
-            "Only the noise of the labels protects, because the voters are not private: the releases compose. These "
-            "votes must not be released again without counting that release too."
+            "Only the output noise protects, because the voters are non-private: the releases compose. If you release "
+            "these votes again, count that release too."
         )
-    of_fixed = "all labels together cost at most the composition of the voters that one record reaches."
+    of_fixed = "all labels together cost at most the composition of the affected voters."
     if any(math.isinf(kind.epsilon) for kind in problem.affected):
         of_fixed = (
-            "one record can reach voters that are not private, so the noise of the labels must hide what their votes "
-            "change (darrm budget --voters fixed)."
+            "affected voters may be non-private, so the output noise must hide the effect of their votes (darrm budget "
+            "--voters fixed)."
         )
     return (
-        "What several labels cost together, now or later, depends on the voters. Fresh voters (new coins make every "
-        "answer private by themselves): the releases compose, of each row of votes once. Fixed voters (models trained "
-        f"with differential privacy): do not add up these guarantees; {of_fixed}"
+        "The cumulative privacy loss of several labels, now or later, depends on the voters. Fresh voters (the fresh "
+        "randomness of every answer alone makes it private): the releases compose, if each row of votes is released "
+        "once. Fixed voters (models trained with differential privacy): do not add up single-label guarantees; "
+        f"{of_fixed}"
     )

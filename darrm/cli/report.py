@@ -14,13 +14,13 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 
 @click.command("report", short_help="Write a design as one page of HTML.")
 @common.file_argument
-@click.option("--out", type=_OUT, help="The page [beside the design, ending in .html].")
-@common.number("--delta", "Delta of many labels together [1e-5, or what the voters' own asks for].")
-@common.number("--queries", "One more number of labels, for the table of what many of them cost.")
+@click.option("--out", type=_OUT, help="Path of the page [that of the design, with the ending .html].")
+@common.number("--delta", "Delta of many labels together [1e-5, or more if the deltas of labels or voters require it].")
+@common.number("--queries", "A further number of labels for the table of cumulative privacy loss.")
 @click.option(
     "--full/--short",
     default=None,
-    help="With or without baselines, profile and exact composition [full if that takes some ten seconds at most].",
+    help="With or without baselines, profile and exact composition [full if that takes at most about ten seconds].",
 )
 @common.json_option
 def command(
@@ -28,8 +28,9 @@ def command(
 ) -> None:
     """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
 
-    It shows the guarantee in words, the noise function or the decision, and its error or cost beside simpler ways. Then
-    the privacy profile, the cost of many labels with fresh and with fixed voters, the worst case, and how to check it.
+    The page shows the guarantee in words, the noise function or the decision, and its error or cost beside other
+    mechanisms. It also shows the privacy profile, the cumulative privacy loss of many labels with fresh and with fixed
+    voters, the worst case, and how to verify the design.
     """
     from darrm.design.design import load
     from darrm.show.report import write

@@ -34,27 +34,33 @@ def show(design: Design, *, from_file: bool = False) -> None:
         f"{wording.condition(problem, absent=design.absent)}"
     )
     console.print(common.tightness(design))
-    least = f" {design.objective} for shape {design.shape}" if of_gamma else " for an ordered table" * design.ordered
-    gap = f"at most {design.gap:.1e} above the least possible{least}" + " with its profile" * bool(design.profile)
+    least = (
+        f" for objective {design.objective} and shape {design.shape}"
+        if of_gamma
+        else " of ordered tables" * design.ordered
+    )
+    gap = f"at most {design.gap:.1e} above the optimum{least}" + " with this profile" * bool(design.profile)
     if math.isinf(design.gap):
-        gap = "not known to be the least possible"
+        gap = "distance to the optimum unknown"
     elif from_file:
-        gap += ", as the file says"
+        gap += ", according to the file"
     figures = f"expected cost {design.expected_cost:.8g} ({design.objective.cost_in_words}), "
     if of_gamma:
-        figures = f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; "
+        figures = (
+            f"expected TV error {design.error:.8g}, disagreement rate {design.disagreement:.8g}, under {design.prior}; "
+        )
     console.print(figures + gap)
     console.print(rests_not_on(design.objective.assumed))
     bare = sum(kind.voters for kind in problem.affected if math.isinf(kind.epsilon))
     if bare > 1:
         console.print(
-            f"One change of the data is taken to reach {bare} voters that are not private: little of their votes is "
-            "left. Pass --max-affected 1 if one change of the data reaches one voter at most."
+            f"The design assumes that a change to a neighbouring data set affects up to {bare} non-private voters, so "
+            "their votes have little influence on the label. Pass --max-affected 1 if at most one voter is affected."
         )
     if problem.voters is not None:
-        console.print(f"Votes are taken by the names of the voters: {wording.named_groups(problem)}.")
+        console.print(f"Vote columns are matched by the names of the voters: {wording.named_groups(problem)}.")
     if design.profile:
-        console.print(f"and one {what.split()[0]} keeps {len(design.profile)} points of a profile")
+        console.print(f"One {what.split()[0]} also satisfies the {len(design.profile)} points of its profile.")
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for the voters present. "
@@ -71,7 +77,7 @@ def _chart(design: Design, console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("votes", justify="right", no_wrap=True, min_width=left)
     table.add_column("gamma", justify="right", no_wrap=True, min_width=8)
-    table.add_column("chance of the true majority, else a fair coin", no_wrap=True, overflow="crop")
+    table.add_column("Pr[true majority released]; otherwise a fair coin", no_wrap=True, overflow="crop")
     width = max(4, min(32, console.width - left - 15))
     for votes, value in rows:
         table.add_row(votes, f"{value:.6f}", common.bar(value, width, console.options.ascii_only))
@@ -112,16 +118,19 @@ def worst_case(design: Design) -> None:
     problem, case = worst.problem, dict(worst.certificate.worst_case)
     x, y = worst.certificate.probabilities
     if design.encoding.name == "gamma":
-        said, voters = "releases 1", [f"{count} at {corner}" for corner, count in case.items()]
+        said, voters = "release of 1", [f"{count} at {corner}" for corner, count in case.items()]
     elif problem.binary:
-        said = f"answers {problem.names[case.pop('answer', 1)]}"
+        said = f"answer {problem.names[case.pop('answer', 1)]}"
         voters = [f"{count} of {corner}" for corner, count in case.items()]
     else:
         answers, places = classes.worst_places(case)
-        said = f"answers {classes.answers_of(problem.answers, answers)}"
+        said = f"answer {classes.answers_of(problem.answers, answers)}"
         voters = [f"{place.voters} of group {place.group} {classes.said(place, problem)}" for place in places]
     of = f"worst case{f', {problem.K} of {design.problem.K} voters present' * (worst is not design)}"
-    common.console().print(f"{of}: {', '.join(voters) or 'nowhere'}; {said} with probability {x:.12g} against {y:.12g}")
+    common.console().print(
+        f"{of}: {', '.join(voters) or 'nowhere'}; {said} has probability {x:.12g} on one data set, {y:.12g} on the "
+        "other"
+    )
 
 
 def _answers(design: Design, console: Console) -> None:
@@ -133,7 +142,7 @@ def _answers(design: Design, console: Console) -> None:
     problem, shown, heads = design.problem, classes.telling(design, _MOST), classes.answer_heads(design)
     votes = [classes.votes_text(line) for line in shown.votes.tolist()]
     often = [] if shown.often is None else [f"{chance:.4f}" for chance in shown.often]
-    room = console.width - max(map(len, ("votes", *votes))) - 2 - len("come up") * bool(often)
+    room = console.width - max(map(len, ("votes", *votes))) - 2 - len("Pr[votes]") * bool(often)
     digits = next((d for d in (6, 3) if (d + 4) * len(heads) <= room), 3)
     columns = [*range(len(heads))]
     if len(heads) > max(2, room // (digits + 4)):  # the first ones, and none
@@ -144,7 +153,7 @@ def _answers(design: Design, console: Console) -> None:
     for column in columns:
         table.add_column(heads[column], justify="right", overflow="fold", min_width=digits + 2, max_width=digits + 2)
     if often:
-        table.add_column("come up", justify="right", no_wrap=True)
+        table.add_column("Pr[votes]", justify="right", no_wrap=True)
     for at, text in enumerate(votes):
         chances = (f"{shown.chances[at, column]:.{digits}f}" for column in columns)
         table.add_row(text, *chances, *often[at : at + 1])
@@ -164,8 +173,8 @@ def _bars(design: Design, console: Console) -> None:
     left = max(len(f"{K}:0"), len("votes"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("votes", justify="right", no_wrap=True, min_width=left)
-    table.add_column("chance", justify="right", no_wrap=True, min_width=8)
-    table.add_column(f"of the answer {yes}, by votes against and for it", no_wrap=True, overflow="crop")
+    table.add_column("Pr", justify="right", no_wrap=True, min_width=8)
+    table.add_column(f"probability of the answer {yes}, by votes against:for", no_wrap=True, overflow="crop")
     width = max(4, min(32, console.width - left - 15))
     for n in counts:
         value = float(design.table[n])
@@ -183,8 +192,8 @@ def _grid(design: Design, console: Console) -> None:
     X = design.table if down == 0 else design.table.T
     lines, columns = selection(X.shape[0], _MOST), selection(X.shape[1], max(2, (console.width - 5) // _CELL))
     console.print(
-        f"Chance of the answer {problem.names[1]}: a line for each number of votes for it in group {down + 1}, a "
-        f"column for each in group {across + 1}"
+        f"Probability of the answer {problem.names[1]}: rows are the votes for it in group {down + 1}, columns those "
+        f"in group {across + 1}"
     )
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", *map(str, columns)):
@@ -197,7 +206,9 @@ def _grid(design: Design, console: Console) -> None:
 
 def _no_table(design: Design, console: Console) -> None:
     shape = " x ".join(map(str, design.table.shape))
-    console.print(f"A table of {shape} chances of the answer {design.problem.names[1]}; --json prints it.")
+    console.print(
+        f"The table of {shape} probabilities of the answer {design.problem.names[1]} is not shown; --json prints it."
+    )
 
 
 def _say_selection(shown: int, every: int, console: Console) -> None:

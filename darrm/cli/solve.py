@@ -27,50 +27,49 @@ _OF_PRIORS = ("prior", "objective", "randomized_response")
 _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
-@click.command("solve", short_help="Find the best noise function, certified.")
+@click.command("solve", short_help="Find the optimal noise function and certify it.")
 @common.majority_options(
     False, "In place of --m, or with --group: the epsilon of one label, in nats.", "--total-epsilon"
 )
 @decision_options
 @click.option(
     "--prior",
-    help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the chances of each truth [even], or "
-    "without --accuracy where votes come from. "
-    f"{common.NOT_RESTING}",
+    help=f"Prior of the votes: {common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the probabilities of each "
+    f"truth [equal], or without --accuracy a prior of votes. {common.NOT_RESTING}",
 )
 @common.randomized_option
 @goal_option
 @common.choice(
     "--shape",
-    "free: least error. ordered: the answer that costs less is never the less likely. monotone: never less noise for a "
-    "closer vote.",
+    "free: least error. ordered: the answer of least expected cost is never less likely than another. monotone: a "
+    "closer vote never has less noise.",
     *("free", "ordered", "monotone"),
 )
-@click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
+@click.option("--both-shapes", is_flag=True, help="Print the error of the other shape too.")
 @common.choice(
     "--engine",
-    "full-list and full-list-cvxpy list every constraint: slow, for comparison.",
+    "full-list and full-list-cvxpy use the list of all constraints: slow, for comparison.",
     *("cutting-planes", "full-list", "full-list-cvxpy"),
 )
 @common.profile_option
-@common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
+@common.number("--time-limit", "Stop the search after this many seconds [no limit].", default=float("inf"))
 @common.choice(
     "--on-time-limit",
-    "At the time limit, or if the solver gives up: fail, or certify the best so far.",
+    "At the time limit, or if the solver gives up: fail (error), or certify the best design so far (best).",
     "error",
     "best",
 )
 @click.option(
     "--out",
     type=_OUT,
-    help="Write the design file (JSON) here; ending in .csv, .parquet or .tex, a table for analysis.",
+    help="Write the design file (JSON) here, or with the ending .csv, .parquet or .tex a table for analysis.",
 )
-@common.plot_option("gamma, or the chances of a decision by one to three groups,")
+@common.plot_option("gamma, or the probabilities of a decision by one to three groups,")
 @common.json_option
 def command(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
     """Find the noise of least error that satisfies the guarantee, and certify it.
 
-    For the majority of --K voters that are all alike, or for a decision by groups of voters (--group).
+    The voters are --K voters that are all alike, whose majority is released, or groups of voters (--group).
     """
     asked = take_asked(values, prior)  # before libraries load that it does not need
     from darrm.design.absent import n_attendances
@@ -88,7 +87,7 @@ def command(prior: str | None, out: Path | None, plot: Path | None, as_json: boo
     both_shapes, points = values.pop("both_shapes"), _profile(values)
     settings = {name: values[name] for name in _SETTINGS} | {"profile": points}
     if values["ordered"] and settings["shape"] == "monotone":
-        raise InputError("--ordered is --shape ordered. Got --shape monotone beside it. Pass one of the two.")
+        raise InputError("--ordered means --shape ordered. Got --shape monotone too. Pass one of the two.")
     if values["ordered"]:
         settings["shape"] = "ordered"
     say = _Attendances(n_attendances(problem) - 1) if settings["absent"] else _searching
@@ -112,7 +111,11 @@ def command(prior: str | None, out: Path | None, plot: Path | None, as_json: boo
             worst_case(design)
         for one in designs[1:]:
             figures = _errors(one)
-            said = f"error {one.error:.8g} (tv), disagreement {one.disagreement:.8g}" if "error" in figures else ""
+            said = (
+                f"expected TV error {one.error:.8g}, disagreement rate {one.disagreement:.8g}"
+                if "error" in figures
+                else ""
+            )
             common.console().print(f"shape {one.shape}: {said or f'expected cost {one.expected_cost:.8g}'}")
         common.note(f"Solved and verified in {seconds:.3g} s.")
     outputs.kept(out, design)
@@ -122,7 +125,7 @@ def command(prior: str | None, out: Path | None, plot: Path | None, as_json: boo
 
 
 def _errors(design: Design) -> dict[str, float]:
-    """What a design errs."""
+    """The errors of a design."""
     names = ("error", "disagreement") if design.encoding.name == "gamma" else ("expected_cost",)
     return {name: getattr(design, name) for name in (*names, "gap")}
 
@@ -149,14 +152,14 @@ def _searching(now: Progress) -> tuple[int, None, str]:
 
 
 def _suggest(design: Design, out: Path | None) -> None:
-    """What one does with a design."""
+    """Suggest the commands that use a design."""
     if out is None or not outputs.is_design_file(out):
         of_gamma = design.encoding.name == "gamma"
         name = "gamma.json" if of_gamma else "decision.json"
-        suggest("Next, to keep the design", "solve", *options_given(), "--out", name)
+        suggest("Next, to save the design", "solve", *options_given(), "--out", name)
         if of_gamma:
-            suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
+            suggest("To compare it with other mechanisms", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
         return
-    suggest("Next, to explain it on a page", "report", out)
+    suggest("Next, to write a report on it", "report", out)
     suggest_release(out, design)
     suggest_budget(out, design)

@@ -47,7 +47,7 @@ class _Kept:
 
 def _refuse(error: OSError) -> None:
     raise OutputError(
-        f"Standard output could not be written: {error.strerror or error}. Send it elsewhere, or make room."
+        f"Standard output could not be written: {error.strerror or error}. Send it elsewhere, or free disk space."
     ) from error
 
 

@@ -52,7 +52,7 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
 
 
 def suggest_release(file: Path | None, design: Design, ledger: Path | None = None) -> None:
-    """Suggest `darrm release` for votes of the user's."""
+    """Suggest `darrm release` for the user's votes."""
     last = getattr(design.problem, "n_classes", 2) - 1
     votes = "0 and 1" if last == 1 else f"0 to {last}"
     names = getattr(design.problem, "names", ())
@@ -74,13 +74,15 @@ def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES
     from darrm.show.markup import shown
     from darrm.show.wording import without_privacy
 
-    which = "" if without_privacy(design.problem) else ", if voters are fresh (for voters made private once say fixed)"
+    which = (
+        "" if without_privacy(design.problem) else ", if voters are fresh (for voters trained with DP once pass fixed)"
+    )
     for number in queries:
         delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
         if delta <= 1e-3:
             labels = f"{number} label{'s' * (number > 1)}"
             suggest(
-                f"What {labels} cost together{which}",
+                f"To compute the total epsilon of {labels}{which}",
                 *("budget", file, "--queries", number, "--delta", f"{delta:g}", "--voters", "fresh"),
             )
             return

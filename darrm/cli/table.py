@@ -16,20 +16,23 @@ from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.errors import InputError
 
 _MOST = 1_000_000  # as in a grid
-_KEPT = "What was finished is kept: run the same again to go on."
+_KEPT = "Finished rows are saved: run the same command again to continue."
 
 
-@click.command("table", short_help="Solve a grid of problems into a table.")
-@click.option("--K", "K", help="Values: 11, 5,7,9 or a range 11:101:2, end included.")
-@click.option("--m", help="Values, likewise; those above K are left out.")
-@click.option("--epsilon", help="Values, nats.")
-@click.option("--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Values.")
-@click.option("--delta", help="Values [1 - (1 - Delta)^max(m, 1)].")
-@click.option("--max-affected", help="Values [K].")
+@click.command("table", short_help="Solve a grid of problems and write a table.")
+@click.option("--K", "K", help="Numbers of voters: 11, 5,7,9 or a range 11:101:2, end included.")
+@click.option("--m", help="Privacy allowances, in the same forms; values above K are skipped.")
+@click.option("--epsilon", help="Epsilons of one voter, in nats, in the same forms.")
+@click.option(
+    "--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Deltas of one voter, in the same forms."
+)
+@click.option("--delta", help="Deltas of one label, in the same forms [1 - (1 - Delta)^max(m, 1)].")
+@click.option("--max-affected", help="Largest numbers of affected voters, in the same forms [K].")
 @click.option(
     "--problems",
     type=common.PATH,
-    help="A CSV file of problems instead: a header with K, m, epsilon, ... or groups, total_epsilon, ...",
+    help="A CSV file of problems, in place of these options: a header with K, m, epsilon, ... or groups, "
+    "total_epsilon, ...",
 )
 @click.option(
     "--prior",
@@ -37,14 +40,14 @@ _KEPT = "What was finished is kept: run the same again to go on."
     multiple=True,
     default=["uniform"],
     show_default=True,
-    help=f"May be repeated. {common.NOT_RESTING}",
+    help=f"Prior of the votes; may be repeated. {common.NOT_RESTING}",
 )
 @click.option("--shape", type=click.Choice(["free", "monotone", "both"]), default="free", show_default=True)
 @common.objective_option
 @click.option("--out", type=common.PATH, required=True, help="The table: .parquet, .csv or .jsonl.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for all cores.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Number of processes; -1 for all cores.")
 @click.option("--backend", type=click.Choice(["loky", "dask"]), default="loky", show_default=True)
-@click.option("--scheduler", help="Of a Dask cluster, tcp://host:port.")
+@click.option("--scheduler", help="Scheduler of a Dask cluster, tcp://host:port.")
 @common.plot_option("the table")
 @common.json_option
 def command(
@@ -60,9 +63,9 @@ def command(
     scheduler: str | None,
     **texts: str | None,
 ) -> int:
-    """Solve and certify all combinations of the values; exit status 4 if some could not be solved.
+    """Solve and certify all combinations of the values; the exit status is 4 if some could not be solved.
 
-    Run the same again after an interruption: it goes on from where it stopped. A table that is complete is read.
+    After an interruption run the same command again: it continues where it stopped. A complete table is read only.
     """
     from darrm.show.plots_table import plot_table
     from darrm.tables import from_csv, grid, solve_grid
@@ -71,7 +74,9 @@ def command(
         context = click.get_current_context()
         for name in (*texts, "priors", "shape", "objective"):
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-                raise InputError(f"--problems names all of a problem; --{name.removesuffix('s')} would be ignored.")
+                raise InputError(
+                    f"--problems states whole problems, so --{name.removesuffix('s')} would be ignored. Leave it out."
+                )
         todo = from_csv(problems)
     else:
         missing = [name for name in ("K", "m", "epsilon") if texts[name] is None]
@@ -108,9 +113,7 @@ def command(
     else:
         earlier = "all" if table.found == len(table) else f"{table.found} of {len(table)} rows"
         there = f"; {earlier} came from an earlier run" if table.found else ""
-        holes = (
-            f" {table.left_out} combinations with m or max_affected above K were left out." if table.left_out else ""
-        )
+        holes = f" {table.left_out} combinations with m or max_affected above K were skipped." if table.left_out else ""
         click.echo(f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}")
         if failures:
             click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")

@@ -21,45 +21,50 @@ voter_options = common.options(
         "--group",
         multiple=True,
         metavar=typed.GROUP,
-        help="Voters that are equally private, in place of --K and --epsilon; once for each group. An epsilon may be "
-        "inf (not private) or, to plan, auto. NAME: what each is called in votes files.",
+        help="A group of equally private voters, in place of --K and --epsilon; repeat it for each group. EPSILON may "
+        "be inf (non-private) or, in darrm plan, auto. NAME: column name of each voter in votes files.",
     ),
     click.option(
         "--base-accuracy",
-        help="How often an answer is right before its voter randomizes it: B for all groups, or B1,B2,... "
+        help="Accuracy of an answer before its voter randomizes it: B for all groups, or B1,B2,... "
         f"{common.NOT_RESTING}",
     ),
     click.option(
         "--accuracy",
-        help="How often a vote as it is cast is right: A for all groups, or A1,A2,..., or tables, as darrm solve takes "
-        f"them. {common.NOT_RESTING}",
+        help="Accuracy of a vote as cast: A for all groups, or A1,A2,..., or tables, as darrm solve takes them. "
+        f"{common.NOT_RESTING}",
     ),
-    click.option(
-        "--classes", help="What voters and labels say: how many classes, or their names, e.g. 3 or cat,dog [2]."
-    ),
+    click.option("--classes", help="Number of classes of votes and labels, or their names, e.g. 3 or cat,dog [2]."),
 )
 options = common.options(
     common.number("--K", "Number of voters."),
-    common.number("--epsilon", "Privacy of one vote, in nats, or auto."),
-    common.number("--voter-delta", "Delta of one voter: each is (epsilon, delta)-DP [0].", "--Delta"),
+    common.number("--epsilon", "Epsilon of one voter, in nats, or auto."),
+    common.number("--voter-delta", "Delta of one voter: each voter is (epsilon, Delta)-DP [0].", "--Delta"),
     voter_options,
-    common.number("--max-affected", "How many voters one change of the data can reach, over all. Required."),
-    common.number("--queries", "How many labels.", required=True),
+    common.number(
+        "--max-affected",
+        "Required. Largest number of voters, over all groups, affected by a change to a neighbouring data set.",
+    ),
+    common.number("--queries", "Number of labels.", required=True),
     common.budget_options,
     click.option(
-        "--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS} {common.NOT_RESTING}"
+        "--prior", help=f"Prior of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS} {common.NOT_RESTING}"
     ),
     click.option(
         "--cost",
-        help="C00,C01,..., row by row, where Cry is what answer r costs if y is true [0 if right, else 1]. "
+        help="C00,C01,..., row by row, where Cry is the cost of answer r if the truth is y [0 if r is y, else 1]. "
         f"{common.NOT_RESTING}",
     ),
-    click.option("--ordered", is_flag=True, help="The answer that costs less is never the less likely."),
+    click.option(
+        "--ordered",
+        is_flag=True,
+        help="Require that the answer of least expected cost is never less likely than another.",
+    ),
     click.option(
         "--adjacency",
         default="replace-one",
         show_default=True,
-        help="What one change of the data is. Most DP-SGD libraries state epsilon for add-remove.",
+        help="Which data sets are neighbours. Most DP-SGD libraries state epsilon for add-remove.",
     ),
 )
 
@@ -73,7 +78,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     if groups and (K is not None or epsilon is not None or Delta):
         raise InputError("--group takes the place of --K, --epsilon and --voter-delta. Pass one or the other.")
     if not groups and (K is None or epsilon is None):
-        raise InputError("Say who votes: --K and --epsilon, or --group COUNT:EPSILON.")
+        raise InputError("The voters are missing. Pass --K and --epsilon, or --group COUNT:EPSILON.")
     if not groups:
         K, Delta = check_count("K", K), real("Delta", 0.0 if Delta is None else Delta, 0, 1, "[)")
         groups = [[K, epsilon, Delta, None, None]]
@@ -106,7 +111,7 @@ def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """The mechanisms, and what their columns are."""
+    """The mechanisms, and the meaning of the columns."""
     show_rows(
         plan_words.mechanism_heads(comparison),
         plan_words.mechanism_rows(comparison),
@@ -116,7 +121,7 @@ def show_comparison(comparison: Comparison) -> None:
 
 
 def show_assumptions(answer: Plan) -> None:
-    """What the figures and guarantees of a plan rest on."""
+    """The assumptions of the figures and guarantees of a plan."""
     common.console().print("\nAssumed:")
     for assumption in answer.assumptions:
         common.console().print(f"- {assumption}")
@@ -124,7 +129,7 @@ def show_assumptions(answer: Plan) -> None:
 
 def show_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """A table whose first column is a name or a number and whose others are figures; nothing of it is cut off."""
-    table = common.table(*heads[1:], name=heads[0], title=title, title_justify="left")
+    table = common.table(*map(common.narrow, heads[1:]), name=heads[0], title=title, title_justify="left")
     for row in rows:
         table.add_row(*row)
     common.console().print(table)

@@ -24,20 +24,24 @@ _TABLES = (".parquet", ".csv", ".jsonl")
 _MINUTES = 10
 
 
-@click.command("verify", short_help="Verify a design file or a table anew.")
+@click.command("verify", short_help="Verify the privacy claims of a design file or a table.")
 @common.file_argument
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes, for a table; -1 for all cores.")
+@click.option(
+    "--jobs", type=int, default=1, show_default=True, help="Number of processes, for a table; -1 for all cores."
+)
 @click.option(
     "--independent",
     is_flag=True,
-    help="Judge a design file from the definitions, by code that shares nothing with what made it.",
+    help="Verify a design file from the definitions, with code that shares nothing with the code that made it.",
 )
-@common.number("--max-minutes", f"With --independent: refuse what takes longer, about [{_MINUTES}].")
+@common.number(
+    "--max-minutes", f"With --independent: refuse a verification that would take longer than about this [{_MINUTES}]."
+)
 @common.json_option
 def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json: bool) -> int:
-    """Verify a design file, or a table (.parquet, .csv, .jsonl), anew.
+    """Verify the privacy claims of a design file or of a table (.parquet, .csv, .jsonl) by computing them again.
 
-    Exit status 0 if all holds, 1 if not. With --json the object says so too: holds, and what is wrong.
+    The exit status is 0 if all claims hold, 1 if not. With --json the object has the keys holds and wrong too.
     """
     if independent or max_minutes is not None:
         return _independent(file, independent, max_minutes, as_json)
@@ -109,24 +113,24 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         click.echo(f"loosely described: {common.in_one_line(line)}")
     profile = ", profile" if content["profile"] else ""
     tables = "" if found.tables == 1 else f" of {found.tables} tables"
-    told = "not all that it says of privacy holds" if found.wrong else "what it says of privacy holds"
+    told = "not all privacy claims hold" if found.wrong else "all privacy claims verified"
     click.echo(f"{file}: {told}.")
-    click.echo(f"{'It says that one release is' if found.wrong else 'One release is'} {_guarantees(content)}.")
+    click.echo(f"{'The file claims that one release is' if found.wrong else 'One release is'} {_guarantees(content)}.")
     click.echo(_voters(content["problem"]))
     click.echo(
-        f"Judged from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
-        f"{found.cases:,} cases, in whole numbers over 2^{found.bits} that round against the file. Not judged: error, "
-        "cost, gap, prior, objective, shape, adjacency and names."
+        f"Verified from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
+        f"{found.cases:,} cases, in integer arithmetic with denominator 2^{found.bits}, rounded against the file. Not "
+        "verified: error, cost, gap, prior, objective, shape, adjacency and names."
     )
     click.echo(
-        "Taken as given: what the voters are, that given the data they vote independently"
-        + (", and that who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
+        "Assumed: the voters are as stated, and vote independently given the data"
+        + ("; who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
     return NOT_HELD.status if found.wrong else DONE.status
 
 
 def _guarantees(content: dict[str, Any]) -> str:
-    """What a file says that one release is."""
+    """The guarantees that a file claims for one release."""
     problem = content["problem"]
     epsilon = rounded_up(Fraction(problem["epsilon"]) * Fraction(problem.get("m", 1)))
     pairs = [(epsilon, problem["delta"]), *content["profile"]]
@@ -137,21 +141,21 @@ def _guarantees(content: dict[str, Any]) -> str:
 
 
 def _voters(problem: dict[str, Any]) -> str:
-    """The voters that a file is about, to be compared with the real ones."""
+    """The voters that a file states, to be compared with the real ones."""
     most = problem["max_affected"]
     one = {"count": problem.get("K"), "epsilon": problem["epsilon"], "delta": problem.get("Delta")}
     groups = []
     for group in problem.get("groups", [one | {"max_affected": most}]):
         private = group["epsilon"] is not None
-        each = f"({group['epsilon']!r}, {group['delta']!r})-DP each" if private else "not private"
+        each = f"({group['epsilon']!r}, {group['delta']!r})-DP each" if private else "non-private"
         fewer = (
-            f", at most {group['max_affected']} reached" if group["max_affected"] < min(most, group["count"]) else ""
+            f", at most {group['max_affected']} affected" if group["max_affected"] < min(most, group["count"]) else ""
         )
         named = f" ({wording.some(group['names'])})" if "names" in group else ""
         groups.append(f"{group['count']}{named} that are {each}{fewer}")
     return (
-        f"For these voters: {'; '.join(groups)}. One change of the data ({problem['adjacency']!r}) reaches "
-        f"{most} of them at most."
+        f"Voters: {'; '.join(groups)}. A change to a neighbouring data set ({problem['adjacency']!r}) affects at most "
+        f"{most} of them."
     )
 
 
@@ -162,7 +166,7 @@ def _table(file: Path, jobs: int, as_json: bool) -> int:
         check = verify_table(file, jobs=jobs, progress=report)
     if as_json:
         return _answer({"rows": check.rows, "failures": check.failures}, check.wrong)
-    failed = f" {check.failures} rows hold no design." if check.failures else ""
+    failed = f" {check.failures} rows have no design." if check.failures else ""
     click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
     for line in check.wrong[:20]:
         click.echo(f"wrong: {common.in_one_line(line)}")

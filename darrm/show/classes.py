@@ -98,19 +98,19 @@ def ordinal(number: int) -> str:
 
 
 def meaning(design: Design) -> str:
-    """What the rows and columns are, in a sentence."""
+    """The meaning of rows and columns, in a sentence."""
     problem = design.problem
     none = ' or "none"' * problem.none
     if alike(design):
         return (
-            "The chance that the answer is the class with the most votes (1st), the next (2nd) and so on"
-            f"{none}, whatever the classes are called. Classes with as many votes have the same chance."
+            "Probability that the answer is the class with the most votes (1st), with the next most (2nd) and so on"
+            f"{none}, for any names of the classes. Classes with equally many votes have the same probability."
         )
     order = ":".join(problem.names)
     if len(order) > 60:
         order = f"the {problem.n_classes} classes in their order"
     each = ", group by group" * (len(problem.groups) > 1)
-    return f"The chance of each answer, by the votes for {order}{each}."
+    return f"Probability of each answer, by the votes for {order}{each}."
 
 
 def selected(shown: Rows) -> str:
@@ -120,11 +120,11 @@ def selected(shown: Rows) -> str:
     if shown.often is None:
         return f"{len(shown.votes)} of {shown.every:,} vectors of votes."
     share = f"{100 * float(shown.often.sum()):.3g}%"
-    return f"The {len(shown.votes)} of {shown.every:,} vectors of votes that come up most often: {share} of the time."
+    return f"The {len(shown.votes)} most likely of {shown.every:,} vectors of votes, with total probability {share}."
 
 
 def of_most_votes(whole: Rows, design: Design) -> Array:
-    """The chance of the class with the most votes, or of one of them, in every row of a decision by one group."""
+    """Probability of the class with the most votes, or of one of them, in every row of a decision by one group."""
     if alike(design):
         return whole.chances[:, 0]
     first = by_votes(whole.votes)[:, :1]
@@ -137,7 +137,7 @@ def reversals(design: Design) -> str:
         return ""
     many = f"{design.reversals} of {n_rows(design)}"
     if design.problem.binary:
-        return f"The answer that costs less is the less likely one at {many} count vectors"
+        return f"The cheaper answer is the less likely one at {many} count vectors"
     up_to = " up to the names of classes" * alike(design)
     return f"An answer that costs more is likelier than the cheapest answer at {many} vectors of votes{up_to}"
 
@@ -145,7 +145,7 @@ def reversals(design: Design) -> str:
 def warning(design: Design) -> str:
     """Reversals in a sentence for whoever solves or releases; nothing if there are none."""
     said = reversals(design)
-    return said and f"Note: {said[0].lower()}{said[1:]}, for a gain elsewhere."
+    return said and f"Note: {said[0].lower()}{said[1:]}, which lowers the expected cost elsewhere."
 
 
 def answers_of(names: Sequence[str], answers: Sequence[int]) -> str:

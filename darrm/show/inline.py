@@ -30,18 +30,20 @@ def design_html(design: Design) -> str:
     except MissingExtraError:
         image = join([])
     gamma, binary = design.encoding.name == "gamma", design.problem.binary
-    of = "gamma" if gamma else f'probability of "{design.problem.names[1]}"' if binary else "chance of each answer"
+    of = "gamma" if gamma else f'probability of "{design.problem.names[1]}"' if binary else "probability of each answer"
     return join([paragraph(verified(design)), image, details(f"{of} by votes", table_of(design))])
 
 
 def verified(design: Design) -> str:
-    """The guarantee of a design, what it rests on, and what the design costs."""
+    """The guarantee of a design, its condition, and the error of the design."""
     problem = design.problem
     what = f"a decision by {problem.K} voter{'s' * (problem.K > 1)}"
     errs = f"Expected cost {design.expected_cost:.6g} ({design.objective})."
     if design.encoding.name == "gamma":
         what = f"the majority of K = {problem.K} votes"
-        errs = f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
+        errs = (
+            f"Expected TV error {design.error:.6g}, disagreement rate {design.disagreement:.6g}, under {design.prior}."
+        )
     rests = condition(problem, absent=design.absent)
     return f"Verified: one release of {what} is {guarantee(problem)}, {rests} {errs}"
 
@@ -72,16 +74,16 @@ def picture(design: Design) -> Markup:
 
 
 def _described(design: Design) -> str:
-    """What a picture of gamma shows, for those who cannot see it."""
+    """What a picture of gamma shows, for readers who cannot see it."""
     half, [votes] = design.gamma[design.problem.K // 2 + 1 :], design.problem.groups
     return (
-        f"gamma for K = {votes.count}, m = {allowance(design.problem):g}, epsilon = {votes.epsilon:g}: it is "
-        f"{half[0]:.3g} for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
+        f"gamma for K = {votes.count}, m = {allowance(design.problem):g}, epsilon = {votes.epsilon:g}: "
+        f"{half[0]:.3g} for the closest vote, {half[-1]:.3g} for a unanimous vote, and {half.min():.3g} at the minimum."
     )
 
 
 def table_of(design: Design) -> Markup:
-    """gamma by votes, or the chances of a decision."""
+    """gamma by votes, or the probabilities of a decision."""
     return gamma_table(design) if design.encoding.name == "gamma" else decision_table(design)
 
 
@@ -108,10 +110,12 @@ def _classes_table(design: Design) -> Markup:
         (classes.votes_text(votes), *(f"{chance:.6f}" for chance in chances), *more)
         for votes, chances, more in zip(shown.votes.tolist(), shown.chances, often, strict=True)
     ]
-    heads = ("votes", *classes.answer_heads(design), *["come up"] * (shown.often is not None))
+    heads = ("votes", *classes.answer_heads(design), *["Pr[votes]"] * (shown.often is not None))
     said = classes.meaning(design)
     some = classes.selected(shown)
-    return join([paragraph(f"{said} {some} The design file has all.".strip() if some else said), grid(heads, rows)])
+    return join(
+        [paragraph(f"{said} {some} The design file has all of them.".strip() if some else said), grid(heads, rows)]
+    )
 
 
 def gamma_table(design: Design) -> Markup:

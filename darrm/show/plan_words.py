@@ -14,39 +14,44 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
 
-_NEAR_COINS = 0.8  # of the wrong labels of fair coins, or of classes at random
+_NEAR_COINS = 0.8  # of the error rate of fair coins, or of classes at random
 _NEAR_PRICE = 2.0
 _MOST, _ALL = 0.75, 0.995  # of labels that are one answer
+_ERROR, _DISAGREEMENT = "label error rate", "disagreement rate"
 _MEANT = {
-    "wrong": "wrong: how often a label is not the truth.",
-    "not the majority": "not the majority: how often a label is not that of its votes, under the prior.",
+    _ERROR: "Label error rate: probability that a label differs from the truth.",
+    _DISAGREEMENT: "Disagreement rate: probability that a label differs from the majority of its votes, under the "
+    "prior.",
 }
-CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
+_LABELS, _VOTES = "epsilon, all labels", "epsilon, all votes"
+RATE_HEADS = ("rule", "error rate", _DISAGREEMENT)
+CURVE_HEADS = ("epsilon, one vote", _ERROR, _LABELS, _VOTES)
+CURVE_TITLE = "Label error rate by the epsilon of one vote"
 
 
 def together(plan: Plan) -> str:
     """What all labels guarantee; first of all that they hardly depend on the votes, if that is so."""
     subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
     return (
-        f"{_hardly(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP: proved, within "
-        f"{pair(plan.total_epsilon, plan.total_delta)}."
+        f"{_hardly(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
+        f"privacy budget {pair(plan.total_epsilon, plan.total_delta)}."
     )
 
 
 def _hardly(plan: Plan) -> str:
-    """What labels are that hardly depend on the votes, and what that costs; nothing of others."""
+    """What labels are that hardly depend on the votes, and their error rate; nothing of others."""
     found = plan.on_votes
     if found is None or not found.hardly:
         return ""
-    kind = "They are close to draws at random"
+    kind = "They are close to random draws"
     if found.often > _MOST:
         share = "Nearly all" if found.often > _ALL else f"{100 * found.often:.1f} %"
         kind = f"{share} of them are {found.likeliest}"
     if math.isnan(plan.wrong):
         return f"These labels hardly depend on the votes. {kind}. "
     return (
-        f"These labels hardly depend on the votes. {kind}, and {plan.wrong:.4f} are wrong. If each was "
-        f"{found.constant}, {found.wrong:.4f} would be. "
+        f"These labels hardly depend on the votes. {kind}, and the label error rate is {plan.wrong:.4f}. If every "
+        f"label was {found.constant}, it would be {found.wrong:.4f}. "
     )
 
 
@@ -55,19 +60,19 @@ def remarks(plan: Plan) -> list[str]:
     said = []
     if not plan.complete:
         said.append(
-            "Stopped before all was tried: another design may be better, or rows are missing. The guarantee is proved "
-            "all the same."
+            "The search was stopped early: a better design may exist, or rows of a table may be missing. The guarantee "
+            "is certified nevertheless."
         )
     cost = getattr(plan.design, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
-        said.append(f"The plan minimises the expected cost, not the share of wrong labels: {cost:.4f} for a label.")
+        said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
     classes, chance = 2, "coin flips"
     if plan.design.problem.n_classes > 2:
         classes, chance = plan.design.problem.n_classes, "classes at random"
     if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
         said.append(
-            f"These labels are hardly better than {chance}. Ask fewer queries, raise the budget, or look at how many "
-            "voters one change of the data really reaches (max_affected)."
+            f"These labels are hardly better than {chance}. Ask fewer queries, raise the privacy budget, or check "
+            "whether fewer voters are affected (max_affected)."
         )
     if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:
         said += _price(plan) + _private_voters_alone(plan)
@@ -84,27 +89,27 @@ def _price(plan: Plan) -> list[str]:
     epsilon = epsilon_of(who, enough)
     pays, near = "", _NEAR_PRICE * plan.total_epsilon
     if plan.total_epsilon < price <= near:
-        pays = f"epsilon of {at_least(price)}"
+        pays = f"total epsilon of {at_least(price)}"
     elif enough > plan.total_delta and plan.total_epsilon < epsilon <= near:
-        pays = f"of ({at_least(epsilon)}, {enough:g})"
+        pays = f"privacy budget of ({at_least(epsilon)}, {enough:g})"
     if pays:
         return [
-            f"A total {pays} pays for the voters themselves, with all their answers: their plain "
-            f"{_most_votes(plan)} needs no noise then, for any number of labels."
+            f"A {pays} covers the cost of the voters themselves, with all their answers: then their plain "
+            f"{_most_votes(plan)} needs no output noise, for any number of labels."
         ]
     if enough <= plan.total_delta or epsilon > plan.total_epsilon:
         return []
     failure = f"{enough:g}"
     return [
-        f"The deltas of the voters that one change of the data reaches come together to {failure}, more than the total "
-        f"delta of {exactly(plan.total_delta)}: that is why their labels need noise. A total delta of {failure} pays "
-        f"for the voters themselves, which cost ({at_least(epsilon)}, {failure}) with all their answers. Their plain "
-        f"{_most_votes(plan)} needs no noise then."
+        f"The deltas of the affected voters combine to {failure}, more than the total delta of "
+        f"{exactly(plan.total_delta)}, so their labels need output noise. A total delta of {failure} covers the cost "
+        f"of the voters themselves: with all their answers they are ({at_least(epsilon)}, {failure})-DP. Then their "
+        f"plain {_most_votes(plan)} needs no output noise."
     ]
 
 
 def _private_voters_alone(plan: Plan) -> list[str]:
-    """What fixed voters cost without those beside them that are not private."""
+    """What fixed voters cost without the non-private voters beside them."""
     from darrm.accounting.voters import epsilon_of, reached
 
     problem = plan.design.problem
@@ -117,24 +122,24 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     alone = VoterModel(private, problem.classes, reaches, problem.adjacency)
     epsilon = epsilon_of(reached(alone), plan.total_delta)
     others, wrong = f"the {alone.K} other voters alone", _wrong_alone(plan.design, alone, kept)
-    said = "" if math.isnan(wrong) else f", and is wrong with probability {wrong:.4f}"
-    better = f" That is better than this plan: plan again without {listed(open_to_all)}, and leave their votes out."
+    said = "" if math.isnan(wrong) else f", and its label error rate is {wrong:.4f}"
+    better = f" That is better than this plan: plan again without {listed(open_to_all)}, and leave out those votes."
     bought = (
-        f"For a record that reaches none of them, labels are ({at_least(epsilon)}, {exactly(plan.total_delta)})-DP, "
-        f"however many. At that price the plain {_most_votes(plan)} of {others} needs no noise{said}."
-        + better
-        * (wrong < plan.wrong)
+        f"For a record that affects none of them, any number of labels is ({at_least(epsilon)}, "
+        f"{exactly(plan.total_delta)})-DP. With that guarantee the plain {_most_votes(plan)} of {others} needs no "
+        "output "
+        f"noise{said}." + better * (wrong < plan.wrong)
         if epsilon <= plan.total_epsilon
-        else f"It may be less noise for {others}: plan for them too."
+        else f"{others[0].upper()}{others[1:]} may need less noise: plan for them too."
     )
     return [
-        f"Voters of {listed(open_to_all)} are not private, so the noise of the labels must hide what their votes "
-        f"change. {bought}"
+        f"Voters of {listed(open_to_all)} are non-private, so the output noise must hide the effect of their votes. "
+        f"{bought}"
     ]
 
 
 def _wrong_alone(design: Design, alone: VoterModel, kept: list[int]) -> float:
-    """How often the plain majority of some groups is wrong; NaN where the objective does not tell how voters err."""
+    """Error rate of the plain majority of some groups; NaN where the objective does not state how voters err."""
     from darrm import objectives
     from darrm.design.rules import cost_of, most_voted
 
@@ -151,30 +156,26 @@ def _most_votes(plan: Plan) -> str:
     return "plurality" if plan.design.problem.n_classes > 2 else "majority"
 
 
-def wrong_heads(plan: Plan) -> tuple[str, str, str]:
-    """The columns of `wrong_rows`."""
-    return "one label", "wrong", f"not the {_most_votes(plan)}"
-
-
 def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
-    """How often a label is wrong, and how often it is not the majority of its votes, with and without noise."""
+    """The error rate of labels, and their disagreement with the majority of their votes, with and without noise."""
     if math.isnan(plan.wrong):
-        return [("of this plan", "not known", _figure(plan.disagreement))]
+        return [("planned noise", "not known", _figure(plan.disagreement))]
     rows = [
-        ("of this plan", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
-        (f"{_most_votes(plan)} of the same votes, no noise", f"{plan.wrong_without_noise:.4f}", "0"),
+        ("planned noise", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
+        (f"{_most_votes(plan)} of these votes, no output noise", f"{plan.wrong_without_noise:.4f}", "0"),
     ]
     if not math.isnan(plan.wrong_without_privacy):
-        rows.append((f"{_most_votes(plan)} before randomization, no noise", f"{plan.wrong_without_privacy:.4f}", ""))
+        rows.append(
+            (f"{_most_votes(plan)} of the answers before randomization", f"{plan.wrong_without_privacy:.4f}", "")
+        )
     return rows
 
 
 def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
-    """The columns of `mechanism_rows`: with costs if the objective counts another than the share of wrong labels."""
+    """The columns of `mechanism_rows`: with costs if the objective is not the label error rate."""
     if comparison.held == "one release":
-        figures = (name.replace("_", " ") for name in _figures(comparison))
-        return ("mechanism", *figures, "tight epsilon", "verified")
-    return ("mechanism", *_of_labels(comparison), "all labels", "votes")
+        return ("mechanism", *_figures(comparison), "tight epsilon", "verified")
+    return ("mechanism", *_of_labels(comparison), _LABELS, _VOTES)
 
 
 def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -183,7 +184,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
         return [
             (
                 row.called,
-                *(f"{getattr(row, name):.6f}" for name in _figures(comparison)),
+                *(f"{getattr(row, name):.6f}" for name in _figures(comparison).values()),
                 at_least(row.tight_epsilon),
                 "yes" if row.within else "no",
             )
@@ -201,19 +202,19 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
-def _figures(comparison: Comparison) -> tuple[str, ...]:
-    """What is known of mechanisms for one release, besides what privacy costs."""
+def _figures(comparison: Comparison) -> dict[str, str]:
+    """The errors of mechanisms for one release: the column, and the attribute of an entry."""
     if not math.isnan(comparison[0].error):
-        return ("error", "disagreement")
-    return ("expected_cost",) if math.isnan(comparison[0].wrong) else ("expected_cost", "wrong")
+        return {"expected TV error": "error", _DISAGREEMENT: "disagreement"}
+    return {"expected cost": "expected_cost", **({} if math.isnan(comparison[0].wrong) else {_ERROR: "wrong"})}
 
 
 def _of_labels(comparison: Comparison) -> dict[str, str]:
-    """What is known of labels at one total: the column, and the attribute of an entry."""
+    """The errors of labels at one total: the column, and the attribute of an entry."""
     if math.isnan(comparison[0].wrong) and not math.isnan(comparison[0].disagreement):
-        return {"not the majority": "disagreement"}  # where only a prior of votes is known
+        return {_DISAGREEMENT: "disagreement"}  # where only a prior of votes is known
     differ = any(not math.isclose(row.wrong, row.expected_cost, rel_tol=1e-9) for row in comparison)
-    return {"wrong": "wrong", **({"cost": "expected_cost"} if differ else {})}
+    return {_ERROR: "wrong", **({"expected cost": "expected_cost"} if differ else {})}
 
 
 def _figure(share: float) -> str:
@@ -225,21 +226,23 @@ def mechanisms_title(comparison: Comparison) -> str:
     if comparison.held == "one release":
         return "One release"
     return (
-        f"What {pair(comparison.total_epsilon, comparison.total_delta)} buys for {comparison.queries} labels, "
-        f"voters {comparison.voters}"
+        f"Mechanisms at the privacy budget {pair(comparison.total_epsilon, comparison.total_delta)}, "
+        f"{comparison.queries} labels of {comparison.voters} voters"
     )
 
 
 def columns_meant(comparison: Comparison) -> str:
-    """What the columns are that do not say it themselves."""
+    """The meaning of the columns."""
     if comparison.held == "one release":
         return (
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified "
-            "is not proved to keep the guarantee: it is there for scale."
+            "is listed for scale only: it is not certified for the guarantee."
         )
+    over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
     return (
-        f"{_MEANT[next(iter(_of_labels(comparison)))]} all labels: epsilon of all labels together, proved. votes: "
-        f"epsilon for whoever sees all votes. Both at delta {exactly(comparison.total_delta)}."
+        f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels together. "
+        "Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
+        f"{exactly(comparison.total_delta)}.{over}"
     )
 
 
@@ -252,31 +255,31 @@ def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def aggregator(plan: Plan) -> str:
-    """How private all votes together are, for whoever sees them."""
+    """How private all votes together are, which the aggregator receives."""
     problem = plan.design.problem
     affected = problem.affected
     if any(math.isinf(kind.epsilon) for kind in affected):
-        return "Whoever sees all votes must be trusted with all they tell: votes are not private by themselves."
+        return "The aggregator must be trusted with the votes: they are not private by themselves."
     if math.isinf(plan.aggregator):
         return (
-            f"Whoever sees all votes must be trusted with all they tell: at delta {exactly(plan.total_delta)} no "
-            "epsilon is proved for all of them together."
+            f"The aggregator must be trusted with the votes: at delta {exactly(plan.total_delta)} no finite epsilon is "
+            "certified for all of them together."
         )
     largest = "at most " if len({group.epsilon for group in problem.groups}) > 1 else ""
     epsilon = f"epsilon {largest}{exactly(plan.vote_epsilon)}"
     together = (
         f"All votes together are ({at_least(plan.aggregator)}, {exactly(plan.total_delta)})-DP for any one record"
     )
-    trusted = "Whoever sees them must be trusted with that."
+    trusted = "The aggregator, who receives them, must be trusted with them."
     if plan.voters == "fixed":
-        return f"{together}, because each voter is private with all its answers together, by {epsilon}. {trusted}"
+        return f"{together}, from voters of {epsilon} each, over all answers of the voter together. {trusted}"
     return f"{together}, from votes of {epsilon} each. {trusted}"
 
 
 def one_label(plan: Plan) -> str:
-    """What one label costs by itself."""
-    further = " It does not say what further labels cost." if plan.voters == "fixed" else ""
-    return f"One label by itself is {guarantee(plan.design.problem)}.{further}"
+    """The single-label guarantee."""
+    further = " It does not bound several labels together." if plan.voters == "fixed" else ""
+    return f"Single-label guarantee: {guarantee(plan.design.problem)}.{further}"
 
 
 def comparison_html(comparison: Comparison) -> Markup:
@@ -287,11 +290,11 @@ def comparison_html(comparison: Comparison) -> Markup:
 
 def plan_html(plan: Plan) -> Markup:
     """A plan in the order in which people ask."""
-    parts = [paragraph(together(plan)), *map(paragraph, remarks(plan)), grid(wrong_heads(plan), wrong_rows(plan))]
+    parts = [paragraph(together(plan)), *map(paragraph, remarks(plan)), grid(RATE_HEADS, wrong_rows(plan))]
     if plan.comparison is not None:
         parts.append(comparison_html(plan.comparison))
     if plan.curve:
-        parts.append(grid(CURVE_HEADS, curve_rows(plan), caption="Votes of other epsilons"))
+        parts.append(grid(CURVE_HEADS, curve_rows(plan), caption=CURVE_TITLE))
     parts += [paragraph(aggregator(plan)), paragraph(one_label(plan))]
     parts.append(details("assumed", join([element("p", assumption) for assumption in plan.assumptions])))
     return join(parts)

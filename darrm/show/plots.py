@@ -50,7 +50,7 @@ _BAR = 0.27  # inches, of a bar whose name may have two lines
 
 
 def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
-    """Draw what a design releases: gamma by the number of ones, or the chances of the answers by the votes.
+    """Draw a design: gamma by the number of ones, or the probabilities of the answers by the votes.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _draw_gamma(
 
 
 def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
-    """Names, limits and title of a picture of gamma; ticks at whole numbers alone: there is no half vote."""
+    """Names, limits and title of a picture of gamma; ticks at integers alone: there is no half vote."""
     from matplotlib.ticker import MaxNLocator
 
     ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l), probability of no noise", ylim=(-0.03, 1.03))
@@ -164,7 +164,7 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
 
 
 def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
-    """Draw the exact privacy profile of one release, beside what its guarantee alone says.
+    """Draw the exact privacy profile of one release, beside the profile that its guarantee alone implies.
 
     With absent voters it is the largest of the profiles of all tables, point by point.
 
@@ -180,7 +180,7 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     below = np.minimum(0.0, epsilons - problem.release_epsilon)
     worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.release_epsilon))
     ax.plot(epsilons, exact, color=LOOKS[0][0], label="exact, certified")
-    ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="all that the guarantee says")
+    ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="implied by the guarantee")
     ax.plot(problem.release_epsilon, problem.delta, "kx", label="the guarantee")
     ax.set(
         xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
@@ -198,16 +198,15 @@ def plot_budget(
     label: str = "fresh voters",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what labels cost together, fresh voters and fixed, over their number; both axes logarithmic.
+    """Draw the total epsilon of labels, of fresh and of fixed voters, over their number; both axes logarithmic.
 
     Parameters
     ----------
     design : Design
     fresh : mapping of int to float
         Total epsilon of so many labels of fresh voters, such as ``upper`` of `darrm.accounting.compose`; an infinite
-        one has no point. Beside it is simple composition, where ``delta`` pays for it. Beside it, too, is the cost of
-        fixed voters for any number of labels: the optimal composition of the voters that one change of the data can
-        reach.
+        one has no point. Two more lines are simple composition, where ``delta`` covers it, and the total of fixed
+        voters for any number of labels: the optimal composition of the affected voters.
     delta : float in [0, 1)
         For all labels together.
     label : str
@@ -225,7 +224,7 @@ def plot_budget(
 
     Examples
     --------
-    What 1, 10 and 100 labels of fresh voters cost, beside fixed voters:
+    The total of 1, 10 and 100 labels of fresh voters, beside that of fixed voters:
 
     >>> import darrm
     >>> design = darrm.solve(K=5, m=1, epsilon=0.5)
@@ -255,7 +254,7 @@ def plot_budget(
 def plot_comparison(
     problem: MajorityProblem, entries: Comparison | Sequence[Entry], axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """Draw the noise functions of a comparison that hold, and beside them the error of each.
+    """Draw the verified noise functions of a comparison, and beside them the error of each.
 
     Parameters
     ----------
@@ -303,7 +302,7 @@ def plot_comparison(
             mean, low, high = entry.interval
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
     _gamma_axes(left, problem)
-    right.set(xlabel="error, total variation", yticks=range(len(entries)))
+    right.set(xlabel="expected TV error", yticks=range(len(entries)))
     names = [entry.name if entry.within else f"{entry.name}:\nnot verified" for entry in entries]
     right.set_yticklabels(names, fontsize=TEXT)
     right.invert_yaxis()

@@ -37,7 +37,7 @@ MEASURES = {
 def plot_spindle(
     pairs: Mapping[str, ArrayLike], epsilons: Sequence[float] = (), ax: Axes | None = None, *, legend: bool = True
 ) -> Axes:
-    """Draw the chance of a one of every label after a release over that before.
+    """Draw the probability of a one of every private label after a release over that before.
 
     Parameters
     ----------
@@ -130,13 +130,13 @@ def plot_tradeoff(
     log: bool = False,
     legend: bool = True,
 ) -> Axes:
-    """Draw utility over advantage, one curve a mechanism, one point a setting of its parameter.
+    """Draw utility over advantage: one curve for each mechanism, one point for each value of its parameter.
 
     Parameters
     ----------
     curves : mapping of str to (advantages, utilities)
-        Points of infinite advantage are drawn at the right edge, beyond a line, with a word on the axis. On a
-        logarithmic axis points of advantage 0 are drawn so at the left edge. They are not joined with the rest of their
+        Points of infinite advantage are drawn at the right edge, beyond a line marked "infinite". On a logarithmic axis
+        points of advantage 0 are drawn at the left edge in the same way. They are not joined with the rest of their
         curve.
     xlabel, ylabel : str
     log : bool
@@ -145,7 +145,7 @@ def plot_tradeoff(
 
     Examples
     --------
-    Randomized response: how often a guess is right, over what the attacker gains, for three epsilons.
+    Randomized response: accuracy of the attacker over the additive advantage, for three epsilons.
 
     >>> import darrm
     >>> eta, rr = [0.3, 0.6], [darrm.mechanisms.RandomizedResponse(epsilon) for epsilon in (0.5, 1.0, 2.0)]
@@ -189,7 +189,7 @@ def plot_utility_grid(
     ylabel: str = "AUC",
     legend: bool = True,
 ) -> Axes:
-    """Draw utility over the bag size, one curve an epsilon.
+    """Draw utility over the bag size, one curve for each epsilon.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def plot_utility_grid(
 
     Examples
     --------
-    How often the best attacker guesses a label right, over the size of the bag:
+    Accuracy of the best attacker, over the size of the bag:
 
     >>> import darrm
     >>> llp, sizes = darrm.labels.GeometricLabelProportions, [2, 4, 8]
@@ -228,12 +228,12 @@ def plot_utility_grid(
 def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
     """Draw mechanisms side by side at one utility, as `darrm.labels.at_equal_utility` returns them.
 
-    Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, largest log-odds
+    Four new axes, one for each measure: additive advantage, 98th percentile of the multiplicative, largest log-odds
     change, mean maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
 
     Examples
     --------
-    What two mechanisms tell when six labels of ten are guessed right:
+    Two mechanisms at which six labels of ten are guessed right:
 
     >>> import darrm
     >>> rr, geometric = darrm.mechanisms.RandomizedResponse, darrm.labels.GeometricLabelProportions
@@ -269,8 +269,8 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
 def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
     """Draw an audit: additive advantage and 98th percentile of the multiplicative over the guaranteed epsilon.
 
-    One curve for a kind of mechanism and a bag size, over all its epsilons, whatever the rows are called; what
-    guarantees no epsilon is a level of its own. Two new axes side by side.
+    There is one curve for each kind of mechanism and bag size, over all its epsilons, whatever the rows are called; a
+    mechanism without a guarantee is a horizontal line. Returns two new axes side by side.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of decisions between several classes by one group of voters: a triangle for three, else chances by votes."""
+"""Pictures of decisions between several classes by one group of voters: a triangle for three, else curves or dots."""
 
 from __future__ import annotations
 
@@ -37,31 +37,33 @@ def described(design: Design) -> str:
     first = of_most_votes(whole, design)
     closest = int(np.argmin(_lead(whole.votes)))
     ends = (
-        f"The class with the most votes has a chance of {first[0]:.4g} if all name "
-        f"{'the same class' if alike(design) else problem.names[0]}, and of {first[closest]:.4g} for the closest votes."
+        f"The class with the most votes has probability {first[0]:.4g} if all voters name "
+        f"{'the same class' if alike(design) else problem.names[0]}, and {first[closest]:.4g} for the closest votes."
     )
     if problem.none:
-        ends += f" The chance of none is {whole.chances[0, -1]:.4g} and {whole.chances[closest, -1]:.4g} there."
+        ends += (
+            f" The answer none has probability {whole.chances[0, -1]:.4g} and {whole.chances[closest, -1]:.4g} there."
+        )
     if problem.n_classes == 3:
         of = " and ".join(f'"{answer}"' for answer, _ in _panels(design))
-        return f"A triangle of all votes for three classes, coloured by the chance of {of}. {ends}"
+        return f"A triangle of all votes for three classes, coloured by the probability of {of}. {ends}"
     if problem.n_classes == 2:
         return f"A line for each answer over the number of votes for {problem.names[1]}. {ends}"
-    return f"The chance of the class with the most votes over its lead. {ends}"
+    return f"The probability of the class with the most votes over its lead. {ends}"
 
 
 def caption(design: Design) -> str:
     """What a reader sees in `plot_classes`."""
     problem = design.problem
     if problem.n_classes == 3:
-        every = "The other classes look the same, turned. " if alike(design) else ""
+        every = "The triangles of the other classes are rotations of it. " if alike(design) else ""
         return (
-            "Each cell is one way in which the votes can fall on the three classes: in a corner all name the class "
-            f"that stands there. The colour is the chance of the answer named above. {every}"
+            "Each cell is one vector of votes for the three classes; in a corner all voters name the class written "
+            f"there. The colour is the probability of the answer named above. {every}"
         ).strip()
     if problem.n_classes == 2:
-        return f"The chance of each answer, by the number of votes for {problem.names[1]}."
-    return "The chance of the class with the most votes, by how many more votes it has than the next."
+        return f"The probability of each answer, by the number of votes for {problem.names[1]}."
+    return "The probability of the class with the most votes, by its lead over the next class."
 
 
 def _panels(design: Design) -> list[tuple[str, int]]:
@@ -83,7 +85,7 @@ def _triangles(design: Design, name: str) -> Any:
         ax.set_axis_off()
     for ax, (answer, o) in zip(axes, panels, strict=False):
         cells = _triangle(ax, votes[:, 0], chances[:, o], problem.names, 17.0 * side)
-        ax.set_title(f'chance of "{_short(answer)}"', fontsize=TEXT)
+        ax.set_title(f'probability of "{_short(answer)}"', fontsize=TEXT)
     figure.colorbar(cells, ax=list(axes), label="probability", shrink=0.8)
     if name:
         figure.suptitle(name, fontsize=TEXT)
@@ -139,7 +141,7 @@ def _two_classes(design: Design, name: str) -> Any:
 
 
 def _leads(design: Design, name: str) -> Any:
-    """A dot for each row: the lead of the class with the most votes, its chance, and how many votes it has."""
+    """A dot for each row: the lead of the class with the most votes, its probability, and how many votes it has."""
     problem, whole = design.problem, rows(design)
     lead, first, top = _lead(whole.votes), of_most_votes(whole, design), whole.votes[:, 0].max(axis=-1)
     sides = [("the class with the most votes", first)]
@@ -152,11 +154,11 @@ def _leads(design: Design, name: str) -> Any:
             lead, chance, c=top, cmap="cividis", vmin=0, vmax=problem.K, s=22, edgecolors="#55606e", linewidths=0.4
         )
         ax.set(xlim=(-0.05 * problem.K, 1.05 * problem.K), ylim=(-0.03, 1.03), xlabel="lead over the next class, votes")
-        ax.set_title(f"chance of {what}", fontsize=TEXT)
+        ax.set_title(f"probability of {what}", fontsize=TEXT)
         ax.xaxis.get_major_locator().set_params(integer=True)
         tidy(ax)
     axes[0].set_ylabel("probability")
-    bar = figure.colorbar(dots, ax=list(axes), label="its votes")
+    bar = figure.colorbar(dots, ax=list(axes), label="votes for that class")
     bar.ax.yaxis.get_major_locator().set_params(integer=True)
     if name:
         figure.suptitle(name, fontsize=TEXT)

@@ -38,8 +38,8 @@ def plot_decision(design: Design, *, title: bool = True) -> Any:
 
     For three groups the maps are over the first two; of more than six counts of the third some are shown. Of more than
     two answers by one group: for three classes a triangle of all votes for one class, for each class unless all are
-    alike, and for "none"; for two classes a line for each answer; for more the chance of the class with the most votes
-    over its lead.
+    alike, and for "none"; for two classes a line for each answer; for more the probability of the class with the most
+    votes over its lead.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures of a plan: wrong labels over the epsilon of the votes with both budgets, and mechanisms at one total."""
+"""Pictures of a plan: label error rate over the epsilon of the votes with both totals, and mechanisms at one budget."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def plot_plan(plan: Plan) -> Any:
-    """Draw what a plan answers.
+    """Draw a plan.
 
-    With a curve (epsilon "auto"): wrong labels over the epsilon of a vote above, and below the epsilon of all
-    labels together and that of all votes together. Without: the mechanisms of the comparison at one total.
+    With a curve (epsilon "auto"): above, the label error rate over the epsilon of a vote; below, the epsilon of all
+    labels together and that of all votes together. Without: the mechanisms of the comparison at one privacy budget.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ def _curve(plan: Plan) -> Any:
     curve(above, epsilons, [step.wrong for step in plan.curve], LOOKS[0], "this plan")
     if math.isfinite(plan.wrong_without_privacy):
         above.axhline(plan.wrong_without_privacy, color=REST, linewidth=1, label="no privacy\nat all")
-    above.set(ylabel="share of wrong labels", ylim=(-0.02, None))
+    above.set(ylabel="label error rate", ylim=(-0.02, None))
     above.set_title(f"{_voters(plan.design.problem)}\n{_budget(plan)}", fontsize=TEXT)
     private = [step for step in plan.curve if math.isfinite(step.aggregator)]
-    curve(below, [s.epsilon for s in private], [s.aggregator for s in private], LOOKS[1], "who sees\nthe votes")
-    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "who sees\nthe labels")
-    # Nothing but zeros has no logarithm: tiny votes tell nothing beyond the total delta.
+    curve(below, [s.epsilon for s in private], [s.aggregator for s in private], LOOKS[1], "all votes")
+    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "all labels")
+    # Nothing but zeros has no logarithm: votes of tiny epsilon cost nothing beyond the total delta.
     scale = "log" if any(max(step.public, step.aggregator) > 0 for step in plan.curve) else "linear"
-    below.set(xscale="log", yscale=scale, xlabel="epsilon of one vote, nats", ylabel="epsilon of all labels, nats")
+    below.set(xscale="log", yscale=scale, xlabel="epsilon of one vote, nats", ylabel="total epsilon, nats")
     for ax in (above, below):
         tidy(ax)
         name_lines(ax)
@@ -75,7 +75,7 @@ def _curve(plan: Plan) -> Any:
 
 
 def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw how often each mechanism is wrong at one total: a bar each, the planned one in colour.
+    """Draw the label error rate of each mechanism at one privacy budget: a bar each, the planned one in colour.
 
     The bar of a mechanism over the budget is paler, and its total stands below its name.
 
@@ -109,7 +109,7 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     rows = comparison.entries[::-1]
     known = not any(math.isnan(row.wrong) for row in rows)
     lengths = [row.wrong if known else row.expected_cost for row in rows]
-    names = [row.name if row.within else f"{row.name}\n(over: {at_least(row.total)})" for row in rows]
+    names = [row.name if row.within else f"{row.name}\n(over budget: {at_least(row.total)})" for row in rows]
     bars = ax.barh(names, lengths, height=0.62)
     for bar, row, length in zip(bars, rows, lengths, strict=True):
         bar.set_color(LOOKS[0][0] if row is comparison[0] else REST)
@@ -117,7 +117,7 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
             bar.set_alpha(0.35)
         middle = bar.get_y() + bar.get_height() / 2
         ax.annotate(f"{length:.3f}", (length, middle), (3, 0), textcoords="offset points", va="center", fontsize=TEXT)
-    ax.set(xlabel="share of wrong labels" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
+    ax.set(xlabel="label error rate" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", labelsize=TEXT)
     planned = comparison[0].design

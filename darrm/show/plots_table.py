@@ -25,8 +25,8 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """Draw a table: four panels for its first prior, shape, epsilon, Delta and ``max_affected`` rule.
 
     The first panel has, for some K, the error against m. The second has, against K, the smallest m of the table at
-    which no noise is needed. The others have over K and m the error of the optimum, as a share of that of subsampling
-    and of that of double subsampling.
+    which no noise is needed. The others have, over K and m, the error of the optimum divided by that of subsampling and
+    by that of double subsampling.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
         m, error = (np.array(values) for values in zip(*points, strict=True))
         shown = error > _NOTHING
         curve(axes[0], m[shown], error[shown], look, f"K = {K}", markersize=3)
-    axes[0].set(xlabel="allowance m", ylabel="error, total variation (0 left out)", yscale="log")
+    axes[0].set(xlabel="allowance m", ylabel="expected TV error (0 left out)", yscale="log")
     free = {row["K"]: math.inf for row in rows}
     for row in rows:
         if all(value > 1 - _NOTHING or 2 * l == row["K"] for l, value in enumerate(row["gamma"])):
@@ -76,7 +76,7 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     known = [K for K in sizes if math.isfinite(free[K])]
     axes[1].plot(known, [free[K] for K in known], color=LOOKS[0][0], marker="o", markersize=3, linestyle="none")
     axes[1].plot(sizes, [(K + 1) / 2 for K in sizes], color=LOOKS[1][0], linestyle="--", label="(K + 1) / 2")
-    axes[1].set(xlabel="number of voters K", ylabel="smallest m with no noise at all")
+    axes[1].set(xlabel="number of voters K", ylabel="smallest m that needs no noise")
     for ax, name, make in (
         (axes[2], "subsampling", baselines.subsampling),
         (axes[3], "double subsampling", baselines.double_subsampling),
@@ -103,5 +103,5 @@ def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
         share[allowances.index(row["m"]), sizes.index(K)] = ours / theirs if theirs > _NOTHING else np.nan
     image = ax.pcolormesh(sizes, allowances, share, cmap="cividis", vmin=0, vmax=1, shading="nearest")
     ax.set(xlabel="number of voters K", ylabel="allowance m")
-    ax.set_title(f"error as a share of {name}'s\n(blank: it needs no noise)", fontsize=TEXT)
+    ax.set_title(f"error / error of {name}\n(blank: no error)", fontsize=TEXT)
     ax.figure.colorbar(image, ax=ax)

@@ -1,4 +1,4 @@
-"""Voters and goals as people type them, on the command line and in the explorer's boxes: the only reader of them."""
+"""Voters and objectives as people type them, on the command line and in the explorer's boxes: their only reader."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
     try:
         return [kind(item) for item in text.split(",")]
     except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
+        what = "integers" if kind is int else "numbers"
         raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
 
 
@@ -47,7 +47,7 @@ def accuracies(text: str, groups: int) -> list[Any]:
     except ValueError:
         raise InputError(
             "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11 with as many rows "
-            "as columns. Pyv is how often the vote is v if the truth is y. Got "
+            "as columns. Pyv is the probability of vote v if the truth is y. Got "
             f"{text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
         ) from None
 
@@ -60,7 +60,7 @@ def _table_of(entry: str) -> list[list[float]]:
 
 
 class Goal(NamedTuple):
-    """What may be said to be small of groups of voters."""
+    """An objective that may be named for groups of voters."""
 
     form: str  # as a text has it
     made: Callable[..., Objective]  # of what follows the colon, accuracies and prior, and what the answer none costs
@@ -229,6 +229,6 @@ def cost_rows(costs: list[float], classes: int) -> list[list[float]]:
             )
         raise InputError(
             f"--cost must be {classes * classes} numbers, or {classes * (classes + 1)} with the answer none: for each "
-            f"answer what it costs if each of the {classes} classes is true. Got {len(costs)}."
+            f"answer its cost if each of the {classes} classes is the truth. Got {len(costs)}."
         )
     return [costs[start : start + classes] for start in range(0, len(costs), classes)]

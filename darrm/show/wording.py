@@ -18,27 +18,52 @@ if TYPE_CHECKING:
     from darrm.problem.majority import MajorityProblem
 
 _MOST_NAMES = 12
-LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
+PURE_EPSILON = "the largest change, between neighbouring data sets, of the logarithm of the probability of a label"
 NOT_RESTING = f"No guarantee rests on it, {limits.ELSEWHERE}."  # where somebody is asked for it
 # Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.
 NOT_RISING = (
-    "The best gamma need not rise with the majority. It puts noise where the worst pair of neighbouring data sets "
-    "would give most away, and that need not be at the closest vote. With ",
-    " noise never grows with the majority, usually at little more error.",
+    "The optimal gamma need not increase with the majority. It adds noise where the worst pair of neighbouring data "
+    "sets has the largest privacy loss, which need not be at the closest vote. With ",
+    " a larger majority never has more noise, usually with little more error.",
 )
-# How totals of many labels are proved, by the names in `darrm.accounting.Total.bounds`.
+PURE = "pure-DP epsilon times labels"
+# How totals of many labels are certified, by the names in `darrm.accounting.Total.bounds`: the name in print, and how.
 RULES = {
-    "exact composition": "the worst that adaptive queries can do, from all that one label gives away",
-    "exact composition of blocks": "the same in blocks of labels, at some percent more",
-    "largest loss, all queries": f"for each label its largest loss, {LARGEST_LOSS}",
-    "simple composition": "the guarantees of single labels added up",
-    "the voters themselves": "the optimal composition of the voters that one record reaches, for any number of labels",
-    "the voters and the coins of the labels": "the privacy of the voters and the coins of the labels together",
-    "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
-    "own profile, any accountant": "the largest profile of all votes, composed as that of one pair",
-    "Renyi DP": "the Renyi divergence of the noisy counts",
-    "optimal composition": "of labels as private as one is alone, of which no more is used",
+    "exact composition": (
+        "exact composition",
+        "the worst case over adaptive queries, from all output distributions of a label",
+    ),
+    "exact composition of blocks": (
+        "exact composition of blocks",
+        "the same for blocks of labels, some percent larger",
+    ),
+    "largest loss, all queries": (PURE, f"pure-DP epsilon is {PURE_EPSILON}"),
+    "one label": ("the label alone", "the certified epsilon of one label"),
+    "simple composition": ("simple composition", "the sum of the single-label guarantees"),
+    "the voters themselves": (
+        "the voters themselves",
+        "the optimal composition of the affected voters, for any number of labels",
+    ),
+    "the voters and the coins of the labels": (
+        "voters and output noise",
+        "the privacy of the affected voters and the output noise together",
+    ),
+    "the votes themselves": (
+        "the votes themselves",
+        "the optimal composition of all votes behind the labels, as if the votes were published",
+    ),
+    "own profile, any accountant": (
+        "PLD composition",
+        "the privacy profile of one label (worst votes at each epsilon), composed as a privacy loss distribution",
+    ),
+    "Renyi DP": ("Renyi DP", "the Renyi divergence of the noisy counts"),
+    "optimal composition": ("optimal composition", "the optimal composition of the single-label guarantee alone"),
 }
+
+
+def rule(name: str) -> str:
+    """The printed name of a bound in `darrm.accounting.Total.bounds`."""
+    return RULES[name][0]
 
 
 def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
@@ -47,15 +72,15 @@ def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
 
 
 def without_privacy(problem: ByGroups) -> bool:
-    """Whether no voter is private, in any group: only then does a guarantee rest on the coins of labels alone.
+    """Whether no voter is private, in any group: only then does a guarantee rest on output noise alone.
 
-    It is not enough that one change of the data may reach voters without privacy only: it may reach others instead.
+    It is not enough that a change of the data may affect non-private voters only: it may affect others instead.
     """
     return all(math.isinf(group.epsilon) for group in problem.groups)
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:
-    """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed".
+    """The condition of the guarantee of one label, in print; that of a total for ``voters``, "fresh" or "fixed".
 
     ``absent``: whether voters may be absent. ``once``: whether each row of votes must be released once.
     """
@@ -63,23 +88,23 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     beside = f"{bare}, but are independent of the others given the data" if bare else ""
     private = {
         None: f"the votes are independent given the data, each is {each}{bare},",
-        "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
-        f"else the voter keeps{beside},",
-        "fixed": f"the voters are independent given the data, each is {each} with all its answers together{bare},",
+        "fresh": "the fresh randomness of every answer, independent of all other randomness, alone makes the answer "
+        f"{each}, whatever else the voter keeps{beside},",
+        "fixed": f"the voters are independent given the data, each is {each} over all its answers together{bare},",
     }[voters]
     if voters is not None and without_privacy(problem):
-        private = "the coins of every label are new, whether or not voters are,"
-    reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
-    reached = f"at most {problem.max_affected} {reached}{_of_groups(problem)}"
-    reaches = f"one change ({adjacency_in_print(problem.adjacency)}) reaches {reached}"
+        private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
+    affected = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
+    affected = f"at most {problem.max_affected} {affected}{_of_groups(problem)}"
+    affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
     others = []
     if once and voters == "fresh" and not without_privacy(problem):
         others.append("each row of votes is released once")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
     if not others:
-        return f"if {private} and {reaches}."
-    return f"if {private} {', '.join([reaches, *others[:-1]])}, and {others[-1]}."
+        return f"if {private} and {affects}."
+    return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}."
 
 
 def _each(problem: ByGroups) -> tuple[str, str]:
@@ -99,7 +124,7 @@ def _each(problem: ByGroups) -> tuple[str, str]:
 
 
 def _of_groups(problem: ByGroups) -> str:
-    """How many voters of single groups one change reaches, where that says more than their number and the total."""
+    """How many voters of single groups are affected, where that says more than their number and the total."""
     fewer = [
         f"{group.max_affected} of group {g}"
         for g, group in enumerate(problem.groups, start=1)
@@ -137,46 +162,51 @@ def of_neighbours(problem: ByGroups) -> str:
     return limits.of_neighbours(problem.adjacency, private)
 
 
-NOT_ADDED = "Do not add it to another total of the same voters: the sum does not bound both."
-THESE_ONLY = "It is for one set of voters. Others on the same records come on top, however much alike they are."
+NOT_ADDED = "Do not add this total to another total of the same voters: the sum is not a bound for both."
+THESE_ONLY = (
+    "This total is for one set of voters. Add the total of other voters on the same records, however similar they are."
+)
 
 
 def cost(total: Total, problem: ByGroups) -> str:
-    """What labels of a problem cost, in a sentence or two."""
+    """The total of labels of a problem, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
     price = f"({at_least(total.upper)}, {exactly(total.delta)})"
+    be = "are" if total.queries > 1 else "is"
     if total.voters == "fresh":
         return (
-            f"Fresh voters: {labels} cost {price} together, queries chosen adaptively. Proved; at least "
-            f"{total.lower:.6g} for the worst voters that are as private as stated."
+            f"Fresh voters: {labels} together {be} {price}-DP, also for adaptively chosen queries (certified). For "
+            f"some voters that are as private as stated, epsilon is at least {total.lower:.6g}."
         )
     if "one label" in total.bounds:
-        return f"Fixed voters: one label costs {price}. The cost of another must not be added to it."
-    together = f"Fixed voters: {labels} cost {price} together, queries chosen adaptively. "
+        return (
+            f"Fixed voters: one label is {price}-DP. Do not add another label to it: the sum is not a bound for both."
+        )
+    together = f"Fixed voters: {labels} together {be} {price}-DP, also for adaptively chosen queries. "
     alone = total.bounds.get("the voters themselves")
     if without_privacy(problem):
-        return f"{together}The voters are not private, so the coins of the labels pay alone."
+        return f"{together}The voters are non-private, so only the output noise protects their records."
     if alone is None:
         private = not any(kind.voters and math.isinf(kind.epsilon) for kind in problem.affected)
         why = (
-            "At this delta the voters themselves bound nothing"
+            "At this delta the voters themselves have no finite epsilon"
             if private
-            else "One record can reach voters without privacy"
+            else "Affected voters may be non-private"
         )
-        return f"{together}{why}, so it grows with every label. {NOT_ADDED}"
+        return f"{together}{why}, so this bound grows with every label. {NOT_ADDED}"
     if alone == total.upper:
         return (
-            f"Fixed voters: {labels}, or any number of them, cost {price} in all. That is what the voters that one "
-            "record reaches cost, with all their answers."
+            f"Fixed voters: {labels}, or any number of them, are together {price}-DP. That is the composition of the "
+            "affected voters, each with all its answers."
         )
     return (
-        f"{together}The coins of the labels bring this below what the voters themselves cost; any number of labels "
-        f"costs at most {at_least(alone)}. {NOT_ADDED}"
+        f"{together}The output noise brings this below the cost of the voters themselves; any number of labels has "
+        f"epsilon at most {at_least(alone)}. {NOT_ADDED}"
     )
 
 
 def number_of(text: object) -> Any:
-    """The whole or real number that a text stands for, or the text: the problem says what is wrong with it."""
+    """The integer or real number that a text stands for, or the text: the problem says what is wrong with it."""
     if isinstance(text, str):
         for kind in (int, float):
             try:

@@ -49,7 +49,7 @@ def test_private_votes() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.5)], 1.5, classes=3)
     right = _right(problem, objectives.rule("plurality", [0.6]))
     assert right["optimum"] == pytest.approx(0.9274678538, abs=1e-8)
-    assert right["best rule, constant noise"] < right["optimum"]
+    assert right["Bayes rule with constant gamma"] < right["optimum"]
     assert "plurality of all, optimal noise" not in right  # it is the optimum
 
 

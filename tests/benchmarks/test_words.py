@@ -26,7 +26,8 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
     (tmp_path / "darrm" / "__init__.pyi").write_text("from darrm.shown import shown as shown\n", encoding="utf-8")
     (tmp_path / "darrm" / "shown.py").write_text(
         'def shown():\n    """Mend this.\n\n    >>> nobody(), 1\n    """\n'
-        '    raise InputError(f"{1} is no list of numbers")\n\n\ndef hidden():\n    """Nobody sees this."""\n',
+        '    raise InputError(f"{1} is no list of numbers")\n\n\ndef hidden():\n    """Nobody sees this."""\n'
+        '    found["the own coins of voters"] = {"a key that nobody renames": "it is no key at all"}\n',
         encoding="utf-8",
     )
     status, lines = listed(tmp_path, capsys)
@@ -37,6 +38,7 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
         'darrm/page.html:1: "is no": say is not a: It is no answer.',
         'darrm/shown.py:2: "Mend": say fix: Mend this.',
         'darrm/shown.py:6: "is no": say is not a: X is no list of numbers',
+        'darrm/shown.py:11: "is no": say is not a: it is no key at all',
     ]
 
 

@@ -77,7 +77,9 @@ def test_the_table_fits_eighty_columns(
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith(("rr", "llp")) for line in lines) == 7  # a row a line
     assert all(len(line.split()) == 9 for line in lines if line.startswith(("rr", "llp")))
-    assert "from a model that saw these labels, the figures must not leave" in " ".join(" ".join(lines).split())
+    assert "from a model that was trained on these labels, keep these figures secret" in " ".join(
+        " ".join(lines).split()
+    )
 
 
 def test_releases_seen_together(eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

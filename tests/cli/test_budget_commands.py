@@ -49,7 +49,7 @@ def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsy
     picture = tmp_path / "profile.png"
     assert main(["profile", str(design_file), "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "For one release" in capsys.readouterr().out
+    assert "The profile holds for one release if" in capsys.readouterr().out
 
 
 @pytest.mark.thorough
@@ -59,7 +59,7 @@ def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.Capt
     assert 5.03 < fresh["lower"] <= fresh["upper"] <= 5.33
     fixed = run_json(capsys, *arguments, "--voters", "fixed")
     assert fixed["upper"] < 0.3
-    for voters, words in (("fresh", "queries chosen adaptively"), ("fixed", "or any number of them, cost")):
+    for voters, words in (("fresh", "for adaptively chosen queries"), ("fixed", "or any number of them, are")):
         assert main([*arguments, "--voters", voters]) == 0
         assert words in " ".join(capsys.readouterr().out.split())
 
@@ -72,16 +72,16 @@ def test_words_of_the_figures_are_explained(
     darrm.solve(K=5, m=2, epsilon=0.5).save(pure)
     for file, has_largest_loss in ((pure, True), (design_file, False)):  # with Delta no loss is the largest
         assert main(["budget", str(file), "--queries", "2", "--delta", "0.01", "--voters", "fresh"]) == 0
-        assert ("Largest loss of a label: the most by which" in capsys.readouterr().out) is has_largest_loss
+        assert ("Pure-DP epsilon of a label: the largest change" in capsys.readouterr().out) is has_largest_loss
     assert main(["profile", str(pure), "--epsilons", "1"]) == 0
-    assert "Attained: some voters" in capsys.readouterr().out
+    assert "Achieved: some voters" in capsys.readouterr().out
 
 
 def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]
     assert run_json(capsys, *arguments, "--total-epsilon", "5.32")["queries"] == 100
     assert main([*arguments, "--total-epsilon", "5.32"]) == 0
-    assert "pays for 100 labels of fresh voters" in capsys.readouterr().out
+    assert "covers 100 labels of fresh voters" in capsys.readouterr().out
     assert "either --queries or" in refused(capsys, 2, *arguments)
 
 
@@ -128,7 +128,7 @@ def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
     file = tmp_path / "design.json"
     darrm.solve(K=5, m=1, epsilon=0.5).save(file)
     assert main(["budget", str(file), "--total-epsilon", total, "--delta", "0", "--voters", "fixed"]) == 0
-    assert f"({total}, 0) pays for {many} of fixed voters" in capsys.readouterr().out
+    assert f"({total}, 0) covers {many} of fixed voters" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_release_charges_its_ledger(
     assert main(["ledger", "show", str(book)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "30 labels released" in said
-    assert re.search(r"Together they cost at most \(2\.1\d+, 0\.0297\) so far", said)
+    assert re.search(r"Spent so far, certified: \(2\.1\d+, 0\.0297\)", said)
 
 
 def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,14 +261,14 @@ def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
     darrm.solve(K=11, m=1, epsilon=0.1, max_affected=1).save(file)
     budget = ["--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fixed", "--rule", "composed"]
     assert main(["ledger", "create", book, *budget]) == 0
-    assert "That holds if all charges are fixed in advance" in " ".join(capsys.readouterr().out.split())
+    assert "This holds if all charges are fixed in advance" in " ".join(capsys.readouterr().out.split())
     release = ["release", str(file), "--votes", str(votes_file), "--ledger", book, "--out", str(tmp_path / "l.csv")]
     assert main(release) == 0
     told = " ".join(capsys.readouterr().err.split())
-    alone = "if nothing but labels of these voters was charged, whatever decided which"
+    alone = "if only labels of these voters were charged, chosen in any way"
     assert f"rule composed, {alone}, if the voters are independent" in told
     assert main(["ledger", "show", book]) == 0
-    assert f"That holds {alone}." in " ".join(capsys.readouterr().out.split())
+    assert f"This holds {alone}." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.thorough
@@ -296,7 +296,9 @@ def test_a_ledger_of_everything(
     assert "fixed in advance, independently of what was released" in told
     assert main(["ledger", "show", book, str(design_file)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert re.search(rf"Labels of this design \([0-9a-f]{{8}}\) that are left: {left['left']}\.", said)
+    assert re.search(
+        rf"Labels of this design \([0-9a-f]{{8}}\) that the remaining budget covers: {left['left']}\.", said
+    )
     assert "2 x (0.5, 1e-06)-DP (a count)" in said
     too_many = ["ledger", "charge", book, str(design_file), "--times", str(left["left"] + 1)]
     assert f"{left['left']} are left" in refused(capsys, 3, *too_many)

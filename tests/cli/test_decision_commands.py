@@ -272,11 +272,11 @@ def test_a_profile_is_kept_too(
     found = run_json(capsys, "profile", "design.json", "--epsilons", ".5,1,inf")["profile"]
     assert all(point["delta"] <= delta for point, (_, delta) in zip(found, points, strict=True))
     assert main(["verify", "design.json"]) == 0
-    assert "the least possible" in (said := " ".join(capsys.readouterr().out.split()))
-    assert " with its profile" in said
+    assert "above the optimum" in (said := " ".join(capsys.readouterr().out.split()))
+    assert " with this profile" in said
     free = run_json(capsys, "solve", *of, "--out", "free.json")
     assert main(["verify", "free.json"]) == 0
-    assert "with its profile" not in capsys.readouterr().out
+    assert "with this profile" not in capsys.readouterr().out
     assert free["profile"] == []
     loose = run_json(capsys, "profile", "free.json", "--epsilons", ".5")["profile"]
     assert loose[0]["delta"] > 0.2  # without a profile more is given away
@@ -327,7 +327,7 @@ def test_the_profile_of_a_decision(capsys: pytest.CaptureFixture[str], tmp_path:
     assert main(["profile", path]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "(2, 0)-DP in group 1 (2 voters)" in out
-    assert "Guaranteed: (1, 0)-DP." in out
+    assert "The guarantee of the design is (1, 0)-DP." in out
 
 
 def test_the_profile_with_absent_voters_is_the_largest(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -376,17 +376,20 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
     out = " ".join(capsys.readouterr().out.split())
     design = darrm.load(path)
     assert isinstance(design, darrm.DecisionDesign)
-    assert "a line for each number of votes for it in group 2, a column for each in group 1" in out
+    assert "rows are the votes for it in group 2, columns those in group 1" in out
     for j in range(8):  # the larger group is in the lines
         assert " ".join([str(j), *(f"{design.table[i, j]:.3f}" for i in range(5))]) in out
     assert "K = 11 voters is (1.4, 0)-DP, if the votes are independent given the data, each is (1, 0)-DP in" in out
-    assert "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and one change (replace-one) reaches" in out
+    assert (
+        "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and a change to a neighbouring data "
+        "set (replace-one) affects" in out
+    )
     assert f"expected cost {design.expected_cost:.8g} (the label error rate), at most" in out
     assert "worst case: " in out
     assert main(["verify", path]) == 0
     again = " ".join(capsys.readouterr().out.split())
-    assert "least possible, as the file says The guarantee does not rest on the accuracy" in again  # of the gap alone
-    assert again.replace(", as the file says", "") == out
+    assert "optimum, according to the file The guarantee does not rest on the accuracy" in again  # of the gap alone
+    assert again.replace(", according to the file", "") == out
 
 
 def test_a_release_says_that_clear_votes_can_lose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -408,7 +411,7 @@ def test_a_release_says_that_clear_votes_can_lose(tmp_path: Path, capsys: pytest
         assert main([*solve, *ordered, "--out", design]) == 0
         capsys.readouterr()
         assert main(["release", design, "--votes", str(tmp_path / "votes.csv"), "--out", labels]) == 0
-        said = "Note: the answer that costs less is the less likely one" in capsys.readouterr().err
+        said = "Note: the cheaper answer is the less likely one" in capsys.readouterr().err
         assert said is not bool(ordered)
 
 
@@ -421,10 +424,10 @@ def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert re.search(r"^ *8:3 +1\.000000", out, re.MULTILINE)
     assert "the probability that the answer is not that of the rule (at least" in " ".join(out.split())
-    assert out.startswith("Note: the answer that costs less is the less likely one at")  # above a long table
+    assert out.startswith("Note: the cheaper answer is the less likely one at")  # above a long table
     assert "--ordered forbids it." in " ".join(out.split())
     assert main(["solve", *options, "--total-epsilon", "1"]) == 0
-    assert "reaches at most 3 of them, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
+    assert "affects at most 3 of them, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "200"])
@@ -447,8 +450,8 @@ def test_a_table_of_costs_is_no_rule(tmp_path: Path, capsys: pytest.CaptureFixtu
     design.save(tmp_path / "costs.json")
     assert main(["verify", str(tmp_path / "costs.json")]) == 0
     assert (
-        "expected cost 0.4 (the sum over a table of costs, each times the probability of its answer), not known"
-        in " ".join(capsys.readouterr().out.split())
+        "expected cost 0.4 (the sum over a table of costs, each times the probability of its answer), distance to the "
+        "optimum unknown" in " ".join(capsys.readouterr().out.split())
     )
 
 
@@ -496,7 +499,7 @@ def test_solve_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_names_of_answers_are_votes_and_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert release() == 0
     said = capsys.readouterr().err
-    assert "Vote columns were taken in order: 1 to 2 as group 1 and 3 to 3 as group 2." in said
+    assert "Vote columns were used in order: 1 to 2 as group 1 and 3 to 3 as group 2, that is" in said
     assert "darrm budget" in said
     assert answers() == [("no", "yes")[last] for last in drawn()[:, 2].tolist()]
     # In Python labels are numbers, and the problem says what they are called.
@@ -701,8 +704,8 @@ def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture
 def test_the_help_says_which_columns_are_whose() -> None:
     shown = subprocess.run([sys.executable, COMMAND, "release", "--help"], capture_output=True, text=True, check=True)
     said = " ".join(shown.stdout.split())
-    assert "their columns are taken by name" in said
-    assert "else all columns in the order of its groups" in said
+    assert "columns are matched by name" in said
+    assert "otherwise all columns are used, in the order of its groups" in said
 
 
 @pytest.mark.parametrize(("epsilon", "public"), [("inf", True), ("1", False)])
@@ -716,7 +719,7 @@ def test_a_release_of_votes_that_are_not_private_is_not_told_of_fixed_voters(
     capsys.readouterr()
     assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
     told = " ".join(capsys.readouterr().err.split())
-    assert ("Only the noise of the labels protects" in told) is public
+    assert ("Only the output noise protects" in told) is public
     assert ("Fixed voters (models trained with differential privacy)" in told) is not public
 
 
@@ -732,8 +735,8 @@ def test_labels_of_voters_beside_others_without_privacy_are_bounded_by_noise_alo
     capsys.readouterr()
     assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
     told = " ".join(capsys.readouterr().err.split())
-    assert "do not add up these guarantees; one record can reach voters that are not private" in told
-    assert "composition of the voters" not in told
+    assert "do not add up single-label guarantees; affected voters may be non-private" in told
+    assert "composition of the affected voters" not in told
 
 
 def test_what_a_ledger_rests_on_counts_absence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -761,7 +764,7 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     assert main(["release", design, "--votes", str(votes), "--ledger", book, "--out", str(folder / "labels.csv")]) == 0
     assert main(["budget", design, "--queries", "2", "--delta", "0", "--voters", voters]) == 0
     told = capsys.readouterr()
-    said = "Do not add it to another total of the same voters: the sum does not bound both."
+    said = "Do not add this total to another total of the same voters: the sum is not a bound for both."
     assert " ".join(told.out.split()).count(said) == 2 * warned
     assert " ".join(told.err.split()).count(said) == warned
     paid = ["--total-epsilon", "6", "--total-delta", "0", "--voters", voters]
@@ -773,7 +776,10 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     paid_for = " ".join(capsys.readouterr().out.split())
     assert said not in paid_for
     # Other voters of equal privacy are not paid for, and such a ledger cannot tell.
-    assert paid_for.count("It is for one set of voters. Others on the same records come on top") == 2 * warned
+    assert (
+        paid_for.count("This total is for one set of voters. Add the total of other voters on the same records")
+        == 2 * warned
+    )
 
 
 def test_a_description_of_neighbours_stands_in_quotes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -829,8 +835,8 @@ def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFix
         (["--voter-delta", ".1"], "--voter-delta for voters that are all alike"),
         (["--randomized-response"], "--randomized-response for voters that are all alike"),
         (["--total-epsilon", "2"], "Pass one of them"),
-        (["--base-accuracy", ".7"], "--base-accuracy is for one total budget"),
-        (["--voters", "fresh"], "--voters is for one total budget"),
+        (["--base-accuracy", ".7"], "--base-accuracy is for one privacy budget"),
+        (["--voters", "fresh"], "--voters is for one privacy budget"),
     ],
 )
 def test_compare_of_groups_refuses_what_it_has_no_use_for(

@@ -172,7 +172,7 @@ def test_both_find_it(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     make().save(path)
     usual, mine, told = verdicts(path, capsys)
     assert (usual, mine) == (0, 0)
-    assert "what it says of privacy holds" in told
+    assert "all privacy claims verified" in told
     assert "loosely" not in told
 
     content = json.loads(path.read_text(encoding="utf-8"))

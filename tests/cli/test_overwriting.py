@@ -57,6 +57,6 @@ def test_no_command_writes_over_a_ledger(name: str, tmp_path: Path, capsys: pyte
         "release": [str(design), "--votes", str(votes), "--overwrite"],
     }[name]
     assert main([name, *command, "--out", str(ledger)]) == 2
-    assert "ledger.json is a ledger: what it has counted would be lost" in capsys.readouterr().err
+    assert "ledger.json is a ledger, and its charges would be lost" in capsys.readouterr().err
     assert ledger.read_bytes() == kept
     assert main([name, *command, "--out", str(tmp_path / "other.json")]) == 0

@@ -220,7 +220,9 @@ def test_an_id_of_another_file_is_refused(folder: Path, capsys: pytest.CaptureFi
     book = ledger(2.0)
     assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1", "q2")) == 0
     said = capsys.readouterr().err
-    assert "An id that was charged is refused. You must make sure that no row of votes has two ids." in said
+    assert (
+        "The ledger refuses an id that it charged before. You must make sure that no row of votes has two ids." in said
+    )
     second = write_votes("two.csv", "q3", "q2", "q1")
     if ending == "parquet":
         pq.write_table(pa.table({"id": ["q3", "q2", "q1"], "a": [0] * 3, "b": [1] * 3, "c": [1] * 3}), "two.parquet")
@@ -261,7 +263,7 @@ def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.
         content = json.loads(said.out)["ledger"]
         assert (content["released"], content["again"]) == (4, 2)
         assert content["condition"].startswith("which rows of votes are released again is fixed in advance")
-        assert "The total pays for all votes themselves, and so covers that" in said.err
+        assert "The total covers that, because it covers all votes themselves" in said.err
         assert "each row of votes is released once" not in said.err.split("Charged to")[1]
         assert main(["ledger", "show", name]) == 0
         assert "The votes of 2 of them may have had a label before." in " ".join(capsys.readouterr().out.split())

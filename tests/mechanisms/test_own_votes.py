@@ -162,8 +162,8 @@ def test_release_refuses_the_file_of_the_prior(
     problem = ["--K", str(K), "--m", "2", "--epsilon", "0.5"]
     assert main(["solve", *problem, "--prior", f"votes:votes.{kind}", "--out", "gamma.json"]) == 0
     said = capsys.readouterr().err
-    assert f"The prior is how the 60 rows of votes.{kind} fall." in said
-    assert "a design file holds it exactly" in said
+    assert f"The prior is the distribution of votes in the 60 rows of votes.{kind}." in said
+    assert "a design file stores it exactly" in said
     ledger = ["ledger", "create", "ledger.json", "gamma.json", "--voters", "fresh", "--total-epsilon", "500"]
     assert main([*ledger, "--total-delta", "1e-5"]) == 0
     before = Path("ledger.json").read_bytes()

@@ -30,8 +30,8 @@ ALWAYS_OK = TOTAL | {
 def test_a_plan_that_always_answers_ok_says_so_first(queries: int, total: float, are: str) -> None:
     plan = darrm.plan(**ALWAYS_OK, queries=queries, total_epsilon=total)
     said = (
-        "These labels hardly depend on the votes. Nearly all of them are ok, and 0.1000 are wrong. If each was ok, "
-        f"0.1000 would be. {are}"
+        "These labels hardly depend on the votes. Nearly all of them are ok, and the label error rate is 0.1000. If "
+        f"every label was ok, it would be 0.1000. {are}"
     )
     assert plan_words.together(plan).startswith(said)
     assert "hardly depend on the votes" in repr(plan)
@@ -48,8 +48,8 @@ def test_labels_like_draws_at_random_say_so_first(classes: int) -> None:
         [(5, math.inf)], classes=classes, accuracy=0.7, max_affected=1, queries=100, total_epsilon=0.2, **TOTAL
     )
     wrong = 1 - 1 / classes
-    assert "They are close to draws at random, and 0." in plan_words.together(plan)
-    assert f"If each was 0, {wrong:.4f} would be." in plan_words.together(plan)
+    assert "They are close to random draws, and the label error rate is 0." in plan_words.together(plan)
+    assert f"If every label was 0, it would be {wrong:.4f}." in plan_words.together(plan)
     assert 0.9 * wrong < plan.wrong < wrong
 
 
@@ -62,7 +62,9 @@ def test_a_plan_by_a_prior_of_votes_says_so_too() -> None:
         )
         for queries, total in ((500, 1.0), (1, 8.0))
     )  # fmt: skip
-    assert plan_words.together(many).startswith("These labels hardly depend on the votes. They are close to draws")
+    assert plan_words.together(many).startswith(
+        "These labels hardly depend on the votes. They are close to random draws"
+    )
     assert plan_words.together(few).startswith("One label is (")
 
 

@@ -30,15 +30,15 @@ def test_caps_of_groups_and_the_privacy_of_votes_are_assumed_in_words() -> None:
 
 def test_fixed_voters_are_private_with_all_their_answers() -> None:
     plan = darrm.plan(K=5, epsilon=2.0, accuracy=[0.8], max_affected=1, voters="fixed", compare=False, **TOTAL)
-    assert "with all its answers together, by epsilon 2." in plan_words.aggregator(plan)
+    assert "from voters of epsilon 2 each, over all answers of the voter together." in plan_words.aggregator(plan)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("group", "said"),
     [
-        (VoterGroup(5, 1.0, 1e-3), "at delta 0.0001 no epsilon is proved for all of them together"),
-        (VoterGroup(5, math.inf), "votes are not private by themselves"),
+        (VoterGroup(5, 1.0, 1e-3), "at delta 0.0001 no finite epsilon is certified for all of them together"),
+        (VoterGroup(5, math.inf), "they are not private by themselves"),
     ],
 )
 def test_why_the_aggregator_must_be_trusted(group: VoterGroup, said: str) -> None:
@@ -67,7 +67,7 @@ def test_costs_are_compared_where_they_count() -> None:
     objective = darrm.objectives.truth(accuracy=[0.7], cost=[[0, 5], [1, 0]])
     plan = darrm.plan(K=5, epsilon=1.0, objective=objective, max_affected=1, voters="fresh", **TOTAL)
     assert plan.comparison is not None
-    assert plan_words.mechanism_heads(plan.comparison)[2] == "cost"
+    assert plan_words.mechanism_heads(plan.comparison)[2] == "expected cost"
     assert plan_words.mechanism_rows(plan.comparison)[0][2] == f"{plan.comparison['planned'].expected_cost:.4f}"
     assert any("minimises the expected cost" in remark for remark in plan_words.remarks(plan))
 
@@ -114,26 +114,30 @@ def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.thorough
 def test_a_delta_that_voters_exceed_is_named() -> None:
-    """Fixed voters whose deltas come together to more than the total delta need noise, however large epsilon is."""
+    """Fixed voters whose deltas combine to more than the total delta need noise, however large epsilon is."""
     voters = {"accuracy": [0.8], "max_affected": 2, "total_epsilon": 4.0, "voters": "fixed", "compare": False}
     group = [darrm.VoterGroup(3, 1.0, 1e-5)]
-    exceeded = "come together to 2e-05, more than the total delta"
+    exceeded = "combine to 2e-05, more than the total delta"
     [remark] = plan_words.remarks(darrm.plan(group, queries=2, total_delta=1e-6, **voters))
     assert exceeded in remark
-    assert "A total delta of 2e-05 pays for the voters themselves, which cost (2, 2e-05)" in remark
+    assert (
+        "A total delta of 2e-05 covers the cost of the voters themselves: with all their answers they are (2, 2e-05)-DP"
+        in remark
+    )
     paid = darrm.plan(group, queries=5, total_delta=2e-5, **voters)
     assert paid.wrong == pytest.approx(paid.wrong_without_noise, abs=1e-9)
     small = darrm.plan(group, queries=1, total_delta=1e-6, **{**voters, "total_epsilon": 1.5})
     for plan in (paid, small):  # the second cannot pay for them with any delta
-        assert not any("come together" in one for one in plan_words.remarks(plan))
+        assert not any("combine to" in one for one in plan_words.remarks(plan))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("total", "pays"),
     [
-        ((1.0, 1e-7), "A total of (2, 2e-07) pays for the voters themselves"), ((1.0, 1e-6), "A total epsilon of "),
-        ((2.0, 1e-7), "A total delta of 2e-07 pays"), ((0.9, 1e-7), ""), ((2.0, 2e-7), ""),
+        ((1.0, 1e-7), "A privacy budget of (2, 2e-07) covers the cost of the voters themselves"),
+        ((1.0, 1e-6), "A total epsilon of "),
+        ((2.0, 1e-7), "A total delta of 2e-07 covers"), ((0.9, 1e-7), ""), ((2.0, 2e-7), ""),
     ],
 )  # fmt: skip
 def test_what_pays_for_fixed_voters_is_named_where_it_is_near(total: tuple[float, float], pays: str) -> None:
@@ -141,25 +145,25 @@ def test_what_pays_for_fixed_voters_is_named_where_it_is_near(total: tuple[float
         [VoterGroup(5, 1.0, 1e-7)], accuracy=[0.8], max_affected=2, queries=20, total_epsilon=total[0],
         total_delta=total[1], voters="fixed", compare=False,
     )  # fmt: skip
-    said = [one for one in plan_words.remarks(plan) if "for the voters themselves" in one]
+    said = [one for one in plan_words.remarks(plan) if "covers the cost of the voters themselves" in one]
     assert [pays in one for one in said] == ([True] if pays else [])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("total", [2.0, 0.3])
 def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: float) -> None:
-    """Where any is not private, the coins of the labels alone bound the total of fixed voters."""
+    """Where any is not private, the output noise alone bounds the total of fixed voters."""
     private = [VoterGroup(2, 1.0, 1e-7), VoterGroup(2, 0.5, 1e-7)]
     voters = {"max_affected": 1, "total_delta": 1e-6, "voters": "fixed", "compare": False}
     all_three = [*private, VoterGroup(1, math.inf)]
     plan = darrm.plan(all_three, accuracy=[0.8, 0.7, 0.9], queries=50, total_epsilon=total, **voters)
     [remark] = [one for one in plan_words.remarks(plan) if "group 3" in one]
-    assert "the 4 other voters alone" in remark
+    assert "4 other voters alone" in remark
     alone = darrm.plan(private, accuracy=[0.8, 0.7], queries=50, total_epsilon=total, **voters)
-    assert ("needs no noise" in remark) == (alone.spent == alone.aggregator) == (total == 2)
+    assert ("needs no output noise" in remark) == (alone.spent == alone.aggregator) == (total == 2)
     assert ("plan again without group 3" in remark) == (total == 2 and alone.wrong < plan.wrong)
     assert total < 2 or f"({wording.at_least(alone.aggregator)}, 1e-06)" in remark
-    assert total < 2 or f"and is wrong with probability {alone.wrong_without_noise:.4f}" in remark
+    assert total < 2 or f"and its label error rate is {alone.wrong_without_noise:.4f}" in remark
     assert not any("group" in one for one in plan_words.remarks(alone))
     turned = darrm.plan(all_three[::-1], accuracy=[0.9, 0.7, 0.8], queries=50, total_epsilon=total, **voters)
     assert remark.replace("group 3", "group 1") in plan_words.remarks(turned)
@@ -171,7 +175,7 @@ def test_the_private_voters_alone_are_called_better_only_if_they_are() -> None:
     plan = darrm.plan(groups, accuracy=[0.6, 0.999], compare=False, **total)
     assert plan.wrong < darrm.plan(groups[:1], accuracy=[0.6], compare=False, **total).wrong
     [remark] = [one for one in plan_words.remarks(plan) if "group 2" in one]
-    assert "needs no noise" in remark
+    assert "needs no output noise" in remark
     assert "plan again" not in remark
 
 
@@ -239,7 +243,9 @@ def test_a_total_delta_is_printed_in_full() -> None:
         K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1.2345612e-6,
         voters="fresh", compare=False,
     )  # fmt: skip
-    assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")
+    assert plan_words.together(plan).endswith(
+        "1.2345612e-06)-DP (certified), within the privacy budget (1.5, 1.2345612e-06)."
+    )
 
 
 @pytest.mark.first(1)
@@ -291,9 +297,12 @@ def test_a_total_that_is_the_price_but_for_rounding_is_the_price(voters: str) ->
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
     asked: dict[str, Any] = {"K": 5, "epsilon": 0.25, "accuracy": 0.8, "max_affected": 1, "queries": 10}
     asked |= {"total_delta": 1e-6, "voters": "fixed", "compare": False}
-    said = "A total epsilon of 0.249999 pays for the voters themselves, with all their answers: their plain majority"
+    said = (
+        "A total epsilon of 0.249999 covers the cost of the voters themselves, with all their answers: then their plain"
+    )
     assert any(remark.startswith(said) for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=0.24)))
     for total in (0.1, 0.25):
         assert not any(
-            "pays for the voters" in remark for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=total))
+            "the cost of the voters" in remark
+            for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=total))
         )

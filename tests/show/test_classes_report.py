@@ -75,7 +75,7 @@ def test_the_rows_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     assert [row[0] for row in rows] == [classes.votes_text(votes) for votes in shown.votes.tolist()]
     np.testing.assert_allclose([[float(x) for x in row[1:-1]] for row in rows], shown.chances, atol=1e-8)
     assert page.tables["The decision"][0][1:-1] == classes.answer_heads(design)
-    assert ("The design file has all." in page.text) is (len(rows) < shown.every)
+    assert ("The design file has all of them." in page.text) is (len(rows) < shown.every)
 
 
 @pytest.mark.thorough
@@ -158,7 +158,7 @@ def test_votes_that_are_too_many_are_not_listed(monkeypatch: pytest.MonkeyPatch)
 def test_many_reached_voters_say_any_set_of_labels(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     text = " ".join(page.text.split())
-    assert "the probability of a label, or of any set of labels together, to more than" in text
+    assert "the probability P of a label, or of any set of labels together, to at most" in text
     assert f"names one of {design.problem.n_classes} classes: " in text
     assert ("one of the classes, or none, each" in text) is design.problem.none
     for untrue in ("either label", "both labels", "ones"):

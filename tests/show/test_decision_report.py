@@ -125,9 +125,9 @@ def test_a_decision_without_a_proved_gap_is_called_no_optimum(design: DecisionDe
     with_gap, without = (
         report.html(made, full=False) for made in (design, DecisionDesign(design.problem, design.table, TRUTH))
     )
-    assert "above that of any decision" in with_gap
-    assert "above that of" not in without
-    assert "No gap is proved: another decision with this guarantee may cost less." in without
+    assert "above the cost of any decision" in with_gap
+    assert "above the cost of" not in without
+    assert "No gap is certified: another decision with this guarantee may cost less." in without
     assert "optimum" not in without
 
 
@@ -139,7 +139,7 @@ def test_the_groups_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     for row, group in zip(rows, problem.groups, strict=False):
         assert int(row[1]) == group.count
         assert int(row[3]) == min(group.max_affected, problem.max_affected)
-        assert (row[2] == "not private") is math.isinf(group.epsilon)
+        assert (row[2] == "non-private") is math.isinf(group.epsilon)
         if group.epsilon < math.inf:
             epsilon, delta = row[2].removesuffix("-DP").strip("()").split(", ")
             assert (float(epsilon), float(delta)) == (group.epsilon, group.delta)
@@ -204,7 +204,7 @@ def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     text = " ".join(page.text.split())
     assert f"The expected cost is {sections.figure(design.expected_cost)}: " in text
     assert f"any {'ordered ' * design.ordered}decision with this guarantee" in text
-    rows = page.rows("Beside simpler ways to decide")
+    rows = page.rows("Expected cost beside simpler decision rules")
     others = compare(design.problem, objective=design.objective)
     same = abs(others[0].expected_cost - design.expected_cost) <= 1e-9
     assert rows[0][:2] == ["this design" + " (optimum)" * same, sections.figure(design.expected_cost)]
@@ -216,8 +216,8 @@ def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
 
 def test_where_the_optimum_prefers_the_dearer_label(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
-    said = f"At {design.reversals or 'no'} " in page.text and "the label that costs more" in page.text
-    assert said
+    few = f"At {design.reversals} of {design.table.size} counts the label that costs more is the likelier one"
+    assert (few if design.reversals else "The label that costs more is never the likelier one") in page.text
     assert ("ordered=True" in page.text) is bool(design.reversals)
 
 
@@ -243,13 +243,13 @@ def test_reversals_are_named_with_their_chance() -> None:
     for n in np.argwhere(mask).tolist():
         assert str(tuple(n)) in text
     chance = design.objective.chances(design.problem).sum(axis=0)[mask].sum()  # type: ignore[attr-defined]
-    assert f"They come up with a probability of {chance:.2g}." in text
+    assert f"These counts have probability {chance:.2g}." in text
 
 
 @pytest.mark.thorough
 def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() -> None:
     page = Page(report.html(three_groups(), full=False))
-    assert "can reach voters that are not private" in " ".join(page.text.split())
+    assert "Affected voters may be non-private" in " ".join(page.text.split())
     assert page.rows("Total epsilon of many labels")[1][4] == "not computed"
 
 
@@ -296,7 +296,7 @@ def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     problem = DecisionProblem(HOSPITALS, epsilon=1.0)
     design = darrm.solve(problem, objective=TRUTH, profile=[(0.5, 0.05), (0.8, 0.001)])
     text = report.html(design, full=True)
-    rows = {row[0]: row[1:] for row in Page(text).rows("Beside simpler ways to decide")}
+    rows = {row[0]: row[1:] for row in Page(text).rows("Expected cost beside simpler decision rules")}
     assert rows["this design"][2:] == ["yes", "yes"]
     assert rows["optimum without the profile"][2:] == ["yes", "no"]
     plain = darrm.solve(problem, objective=TRUTH)
@@ -313,7 +313,7 @@ def test_groups_without_privacy_rest_on_the_coins_however_many_are_reached() -> 
     groups = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=math.inf)]
     for affected in (1, 2, 3):
         problem = DecisionProblem(groups, 1.0, max_affected=affected)
-        assert wording.condition(problem, "fixed").startswith("if the coins of every label are new")
+        assert wording.condition(problem, "fixed").startswith("if the output noise of every label is fresh")
     mixed = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=1.0)]
     assert not any(wording.without_privacy(DecisionProblem(mixed, 1.0, max_affected=t)) for t in (1, 2, 3))
 
@@ -322,7 +322,7 @@ def test_groups_without_privacy_rest_on_the_coins_however_many_are_reached() -> 
 def test_fixed_voters_of_several_kinds_are_named(design: DecisionDesign) -> None:
     page = Page(report.html(design, full=False))
     copies = f"2 {TIMES} (1, 0)-DP and 3 {TIMES} (0.2, 0)-DP"
-    assert f"the optimal composition of {copies}" in " ".join(page.text.split())
+    assert f"the optimal composition of the affected voters: {copies}." in " ".join(page.text.split())
     fixed = fixed_voters(design.problem, report.default_delta(design))
     assert fixed <= float(page.rows("Total epsilon of many labels")[1][4]) <= fixed * 1.00001
 
@@ -336,11 +336,13 @@ def test_voters_that_fail_most_often_need_not_be_the_least_private() -> None:
     failure = 1 - (1 - 0.102) ** 2
     assert fixed_voters(problem, failure - 1e-9) == math.inf
     assert 1.99 < fixed_voters(problem, failure + 1e-9) < 2.0  # of the first group, which fails a little less often
-    copies = f"the optimal composition of 2 {TIMES} (1, 0)-DP, and a failure with a probability of {failure:.4f}. This"
+    copies = (
+        f"composition of the affected voters: 2 {TIMES} (1, 0)-DP, and a failure event of probability {failure:.4f}."
+    )
     assert copies in text
     alike = DecisionProblem(groups, epsilon=1.0, delta=0.3)
     text = " ".join(Page(report.html(DecisionDesign(alike, np.full((3, 3), 0.4), TRUTH), full=False)).text.split())
-    assert f"the optimal composition of 2 {TIMES} (1, 0.1)-DP and 2 {TIMES} (0.5, 0.102)-DP. This" in text
+    assert f"composition of the affected voters: 2 {TIMES} (1, 0.1)-DP and 2 {TIMES} (0.5, 0.102)-DP." in text
 
 
 @pytest.mark.thorough
@@ -353,8 +355,8 @@ def test_failures_that_are_counted_together_are_told_apart() -> None:
     assert worst.excess > 0
     assert design.certificate.needed_delta == pytest.approx(d + (1 - d) * float(worst.excess), rel=1e-9)
     text = " ".join(Page(report.html(design, full=False)).text.split())
-    assert "This case has Δ = 0, since cases of a larger one are too many to go through." in text
-    assert f"adds the deltas of the reached voters, together at most {d:.3g}" in text
+    assert "This case has Δ = 0, because the cases with a larger one are too many to check." in text
+    assert f"adds the deltas of the affected voters, together at most {d:.3g}" in text
     assert "Lemma D4" not in Page(report.html(hospitals(), full=False)).text
 
 
@@ -440,7 +442,7 @@ def test_many_multisets_get_a_short_report() -> None:
     design = DecisionDesign(problem, np.full(problem.table_shape, 0.5), objectives.truth([0.7, 0.6]))
     page = Page(report.html(design))
     assert page.text.count("left out of this short report") == 2
-    assert "No gap is proved" in page.text
+    assert "No gap is certified" in page.text
     assert len(page.rows("The decision, all rows")) == 169
 
 

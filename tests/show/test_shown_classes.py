@@ -72,7 +72,7 @@ def test_few_rows_are_those_that_come_up_most_often() -> None:
     for votes, chances in zip(few.votes, few.chances, strict=True):
         np.testing.assert_array_equal(chances, design.probabilities(votes[None])[0])
     said = classes.selected(few)
-    assert said.startswith("The 4 of 15 vectors of votes that come up most often: ")
+    assert said.startswith("The 4 most likely of 15 vectors of votes, with total probability ")
     assert float(re.findall(r"([\d.]+)%", said)[0]) == pytest.approx(100 * few.often.sum(), rel=5e-3)
     assert classes.selected(whole) == ""
 
@@ -128,7 +128,7 @@ def test_pictures_render(design: DecisionDesign, tmp_path: Path) -> None:
         assert len(np.unique(pixels[..., :3].reshape(-1, 3), axis=0)) > 20
     alternative = described(design, "")
     assert len(alternative) > 80
-    assert ("chance of none" in alternative) is design.problem.none
+    assert ("The answer none has probability" in alternative) is design.problem.none
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_triangles_have_the_chance_of_every_vote(name: str, shown: list[str]) ->
     design = CASES[name]()
     figure = plot_decision(design)
     panels = [ax for ax in figure.axes if ax.collections and ax.get_title()]
-    assert [ax.get_title() for ax in panels] == [f'chance of "{answer}"' for answer in shown]
+    assert [ax.get_title() for ax in panels] == [f'probability of "{answer}"' for answer in shown]
     votes = count_vectors(design.problem.K, 3)
     for ax, answer in zip(panels, shown, strict=True):
         (cells,) = ax.collections
@@ -201,5 +201,5 @@ def test_notebooks_show_several_classes(design: DecisionDesign) -> None:
 def test_notebooks_show_two_groups_without_a_picture() -> None:
     text = two_groups()._repr_html_()
     assert "<img" not in text
-    assert "The 30 of 36 vectors of votes that come up most often" in text
+    assert "The 30 most likely of 36 vectors of votes" in text
     assert "2:0:0 + 2:0:0" in text

@@ -241,8 +241,12 @@ def _joined(node: ast.expr) -> str | None:
 
 
 def _texts(node: ast.AST) -> Iterator[Paragraph]:
-    """Strings of some words in the code that are not docstrings."""
+    """Strings of some words in the code that are not docstrings, and not keys: those are names, as in JSON."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return
+    if isinstance(node, ast.Dict | ast.Subscript):
+        for child in node.values if isinstance(node, ast.Dict) else [node.value]:
+            yield from _texts(child)
         return
     if isinstance(node, ast.expr) and (text := _joined(node)) is not None:
         if len(WORD.findall(text)) >= TEXT_WORDS and not text.startswith("import "):

@@ -242,7 +242,7 @@ def votes_of(path: str) -> list[int]:
 
 
 MAPPING = {"group 1": ["anna", "ben"], "group 2": ["eve"]}
-BY_NAME = "Vote columns were taken by name: anna, ben as group 1; eve as group 2."
+BY_NAME = "Vote columns were matched by name: anna, ben as group 1; eve as group 2."
 
 
 @pytest.mark.usefixtures("folder")
@@ -253,7 +253,7 @@ def test_release_takes_columns_by_name_and_says_so(capsys: pytest.CaptureFixture
         assert BY_NAME in said
     printed, said, labels = run(capsys, "majority.json", "--votes", "votes.csv", "--columns", "eve")
     assert (printed["columns"], labels) == ({"group 1": ["eve"]}, [1, 1, 0, 0])
-    assert "Vote columns were taken by name: eve." in said
+    assert "Vote columns were matched by name: eve." in said
 
 
 @pytest.mark.usefixtures("folder")
@@ -261,8 +261,8 @@ def test_release_without_names_says_which_columns_it_took(capsys: pytest.Capture
     printed, said, labels = run(capsys, "plain.json", "--votes", "ordered.csv")
     assert (printed["columns"], labels) == (MAPPING, [1, 1, 0, 0])
     assert (
-        "Vote columns were taken in order: 1 to 2 as group 1 and 3 to 3 as group 2. "
-        "That is anna, ben as group 1; eve as group 2." in said
+        "Vote columns were used in order: 1 to 2 as group 1 and 3 to 3 as group 2, "
+        "that is anna, ben as group 1; eve as group 2." in said
     )
 
 

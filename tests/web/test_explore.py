@@ -123,7 +123,7 @@ def test_other_machines_are_let_in_only_if_that_is_said() -> None:
 
 @pytest.mark.parametrize("port", [-1, 65536, "http", 80.5, True, None])
 def test_no_port(port: Any) -> None:
-    with pytest.raises(InputError, match=r"--port must be a whole number in \[0, 65535\]"):
+    with pytest.raises(InputError, match=r"--port must be an integer in \[0, 65535\]"):
         Server(port=port)
 
 

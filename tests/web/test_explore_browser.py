@@ -169,7 +169,7 @@ def test_back_from_another_page(opened: Callable[..., Any]) -> None:
     enter(browser, "m", "4")
     wait(lambda: "--m 4 " in text(browser, "#command") and settled(browser))
     browser.find_element("link text", "Plan of many labels").click()
-    wait(lambda: "Say how many voters" in text(browser, "#plan"))
+    wait(lambda: "Give the largest number of voters" in text(browser, "#plan"))
     browser.find_element("link text", "Why it matters").click()
     wait(lambda: text(browser, "h1") == "Fresh voters, fixed voters")
     browser.back()
@@ -182,7 +182,7 @@ def test_back_from_another_page(opened: Callable[..., Any]) -> None:
 def test_downloads(opened: Callable[..., Any], tmp_path: Path) -> None:
     browser = opened(**SMALL)
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    for label, name in (("Design, JSON", "design_5_epsilon1.json"), ("table, CSV", "design_5_epsilon1.csv")):
+    for label, name in (("Design, JSON", "design_5_epsilon1.json"), ("Table, CSV", "design_5_epsilon1.csv")):
         browser.find_element("link text", label).click()
         wait((tmp_path / name).is_file)
     design = darrm.load(tmp_path / "design_5_epsilon1.json")
@@ -327,10 +327,10 @@ def planned(browser: Any) -> bool:
 @pytest.mark.thorough
 def test_nothing_is_planned_before_all_is_said(opened: Callable[..., Any]) -> None:
     browser = opened("", **PLAN)
-    assert "Say how many voters" in text(browser, "#plan")
+    assert "Give the largest number of voters" in text(browser, "#plan")
     enter(browser, "max_affected", "1")
-    wait(lambda: "Say how many voters" not in text(browser, "#plan") and settled(browser))
-    assert "Say whether your voters are fresh or fixed" in text(browser, "#plan")
+    wait(lambda: "Give the largest number of voters" not in text(browser, "#plan") and settled(browser))
+    assert "Choose whether your voters are fresh or fixed" in text(browser, "#plan")
     browser.find_element("css selector", "[value=fresh]").click()
     wait(lambda: planned(browser))
     found = darrm.plan(**ARGUMENTS, queries=10, total_epsilon=3, total_delta=1e-6, compare=False)
@@ -350,13 +350,13 @@ def test_a_plan_follows_its_controls(opened: Callable[..., Any]) -> None:
     assert not named(browser, "at_most").is_displayed()
     enter(browser, "epsilon1", "auto")
     wait(lambda: "--epsilon auto" in text(browser, "#command") and planned(browser))
-    assert "Votes of other epsilons" in text(browser, "#plan")
+    assert "Label error rate by the epsilon of one vote" in text(browser, "#plan")
     enter(browser, "queries", "5000")
     wait(lambda: "queries must be at most 1,000" in text(browser, "#wrong-queries"))
     assert "from before" in text(browser, "#status")
     browser.execute_script("document.getElementById('at_most').value = ''")
     enter(browser, "queries", "9")
-    wait(lambda: "needs an upper end" in text(browser, "#wrong-at_most"))
+    wait(lambda: "needs an upper limit" in text(browser, "#wrong-at_most"))
     assert named(browser, "at_most").is_displayed()  # what hid it is opened
     enter(browser, "at_most", "0.1")
     wait(lambda: "--at-most 0.1 --queries 9 " in text(browser, "#command") and planned(browser))

@@ -55,13 +55,13 @@ def test_nothing_is_planned_before_all_is_said(client: Any) -> None:
         for path in ("/", "/plan"):
             answer = get(client, path, plan="now", **said)
             assert answer.status_code == 200
-            assert ("Say how many voters one change of the data can reach" in answer.text) == (
+            assert ("Give the largest number of voters that a change of one record affects" in answer.text) == (
                 "max_affected" not in said
             )
-            assert ("Say whether your voters are fresh or fixed" in answer.text) == ("voters" not in said)
-            assert answer.text.count("<p>Say ") == missing
+            assert ("Choose whether your voters are fresh or fixed" in answer.text) == ("voters" not in said)
+            assert len(re.findall("<p>(Give|Choose) ", answer.text)) == missing
             assert "DP" not in re.sub(r'<p class="hint".*?</p>', "", answer.text)
-        assert "once there is a plan" in get(client, "/others", **said).text
+        assert "Once there is a plan" in get(client, "/others", **said).text
     assert "checked" not in get(client, "/").text
 
 
@@ -77,14 +77,14 @@ def test_the_plan_is_that_of_the_library(client: Any, small: Plan) -> None:
     text = html.unescape(get(client, "/", **SMALL, plan="now").text)
     assert plan_words.together(small) in text
     for wrong_ in (small.wrong, small.wrong_without_noise, small.wrong_without_privacy):
-        assert f"<td>{1 - wrong_:.4f}</td><td>{wrong_:.4f}</td>" in text
-    assert f"with probability {small.disagreement:.4f}" in text
+        assert f"<td>{wrong_:.4f}</td>" in text
+    assert f"The disagreement rate of this plan is {small.disagreement:.4f}" in text
     assert all(assumption in text for assumption in small.assumptions)
     assert plan_words.aggregator(small) in text
     assert plan_words.one_label(small) in text
     assert isinstance(small.design, darrm.DecisionDesign)
     assert all(f"<td>{value:.6f}</td>" in text for value in small.design.table)
-    assert "Votes of other epsilons" not in text
+    assert plan_words.CURVE_TITLE not in text
 
 
 @pytest.mark.thorough
@@ -114,7 +114,7 @@ def test_epsilon_auto_shows_the_curve(client: Any) -> None:
     assert len(found.curve) > 3
     for epsilon, *cells in plan_words.curve_rows(found):
         assert f">{epsilon}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
-    assert "for whoever sees the labels only" in text
+    assert "Epsilon, all labels: for all labels together." in text
     assert text.count('<img class="picture"') == 1
 
 
@@ -151,10 +151,10 @@ def test_a_search_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(plan_app, "_planned", stopped)
     monkeypatch.setattr(plan_app, "at_one_total", late)
     new = create_app().test_client()
-    assert "Stopped before all was tried" in get(new, "/plan", **SMALL).text
+    assert "The search was stopped early" in get(new, "/plan", **SMALL).text
     assert get(new, "/mechanisms.csv", **SMALL).status_code == 400
     text = get(new, "/others", **SMALL).text
-    assert text.startswith("<p>Nothing was compared")
+    assert text.startswith("<p>There is no comparison here")
     assert pre(text, "others-command").startswith("darrm plan --K 5")
 
 
@@ -251,7 +251,7 @@ def test_the_address_holds_the_state(client: Any) -> None:
         ({"meaning": "both"}, "meaning", "meaning must be one of base, votes"),
         ({"voters": "fixed"}, "meaning", "Choose the accuracy of votes as cast"),
         ({"epsilon1": "auto", "meaning": "votes"}, "meaning", "needs the accuracy before the noise"),
-        ({"epsilon1": "auto", "at_most": ""}, "at_most", "needs an upper end"),
+        ({"epsilon1": "auto", "at_most": ""}, "at_most", "needs an upper limit"),
         ({"epsilon1": "auto", "at_most": "41"}, "at_most", "at_most must be in (0, 40]"),
         ({"epsilon1": "auto", "aggregator": "0"}, "aggregator", "aggregator_epsilon must be in (0, 1e+06]"),
         ({"max_affected": "6"}, "max_affected", "max_affected must be an integer in [1, 5]"),

@@ -86,9 +86,9 @@ def test_several_classes_have_a_triangle_and_a_table(client: Any, none: str) -> 
     design = darrm.solve(problem, objective=objectives.truth(accuracy, none=float(none) if none else None))
     assert all(f"<td>{value:.6f}</td>" in text for value in design.table.ravel())
     assert 'alt="A triangle of all votes for three classes' in text
-    assert ('coloured by the chance of "0" and "none"' in text) is bool(none)
-    assert "in a corner all name the class that stands there" in text
-    assert "The chance of the answer 1" not in text
+    assert ('coloured by the probability of "0" and "none"' in text) is bool(none)
+    assert "in a corner all voters name the class written there" in text
+    assert "The probability of the answer 1" not in text
 
 
 def test_the_parts_are_those_of_the_page(client: Any) -> None:
@@ -235,7 +235,7 @@ def test_a_picture_that_is_not_there_is_not_described(client: Any) -> None:
     assert "<img" not in text
     assert "Each cell" not in text
     named = get(client, "/release/design", **OF_GROUPS, classes="no,yes").text
-    assert "The chance of the answer yes, by how many voters of each group say yes." in named
+    assert "The probability of the answer yes, by the number of voters of each group that say yes." in named
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""Local web pages to plan labels and to choose noise by looking: ``darrm explore``.
+"""Local web pages to plan labels and to choose noise: ``darrm explore``.
 
 The page is made on this machine and needs no other: no request leaves it.
 """

@@ -1,4 +1,4 @@
-"""What was chosen on the page of plans: from a query string to voters and a budget, and what is wrong."""
+"""The choices on the page of plans: from a query string to voters and a budget, and what is wrong."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MAX_VECTORS = 150
 MAX_MULTISETS = 5000
 MAX_QUERIES = 1000
 MOST_EPSILON = 40.0  # of a vote that is to be found
-# What the form shows at first. How many voters a change of the data reaches and which kind they are is not among it:
-# nothing may guess that.
+# What the form shows at first. The number of affected voters and the kind of voters are not among it: nothing may
+# guess them.
 FIRST = {
     **{f"{name}{g}": "" for g in GROUPS for name in OF_GROUP},
     **{"count1": "25", "epsilon1": "0.5", "accuracy": "0.85", "meaning": "base"},
@@ -56,7 +56,7 @@ class Choice:
     accuracies : tuple of float
         One for all groups, or one for each.
     meaning : {"base", "votes"}
-        What is right so often.
+        Which answers have these accuracies.
     max_affected, queries : int
     total_epsilon, total_delta : float
     voters : {"fresh", "fixed"}
@@ -177,13 +177,13 @@ def _meaning(text: str, voters: str | None, auto: bool) -> str:
     meaning = choice("meaning", text, tuple(MEANINGS))
     if auto and meaning == "votes":
         raise InputError(
-            'An epsilon "auto" needs the accuracy before the noise: from that follows how often a vote of each epsilon '
-            "is right. Choose that, or give the epsilon."
+            'An epsilon "auto" needs the accuracy before the noise, which determines the accuracy of a vote of each '
+            "epsilon. Choose that accuracy, or give the epsilon."
         )
     if voters == "fixed" and meaning == "base":
         raise InputError(
-            "Fixed voters were made private once, with all their answers, and add no noise to each. Choose the "
-            "accuracy of votes as cast, and say how often they are right."
+            "Fixed voters were trained with DP once and add no noise to each answer. Choose the accuracy of votes as "
+            "cast, and give it."
         )
     return meaning
 
@@ -193,8 +193,8 @@ def _ends(texts: Mapping[str, str], errors: dict[str, str]) -> tuple[float | Non
     if not texts["at_most"] and not texts["aggregator"]:
         errors.setdefault(
             "at_most",
-            'An epsilon "auto" needs an upper end: more is always better for the labels. Give the largest epsilon of '
-            "a vote, or that of all votes together.",
+            'An epsilon "auto" needs an upper limit, because a larger epsilon is always better for the labels. Give '
+            "the largest epsilon of one vote, or of all votes together.",
         )
         return None, None
     ends = (("at_most", "at_most", MOST_EPSILON), ("aggregator_epsilon", "aggregator", MAX_EPSILON))
@@ -233,8 +233,8 @@ def check_page_size(chosen: Choice) -> bool:
         fits = next((t for t, size in sizes if size <= MAX_MULTISETS), 0)
         would = f"max_affected = {fits} would fit" if fits else "Fewer voters would fit"
         raise InputError(
-            f"These groups have {multisets:,} multisets of corners, at most {MAX_MULTISETS:,} on this page. {would}, "
-            f"if one change of the data reaches no more voters. {line}"
+            f"Multisets of corner points must be at most {MAX_MULTISETS:,} on this page. Got {multisets:,}. {would}, "
+            f"if no more voters are affected. {line}"
         )
     return True
 

@@ -1,4 +1,4 @@
-"""What stands on the explorer's first page: a plan of many labels within one total budget."""
+"""The explorer's first page: a plan of many labels within one privacy budget."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from darrm.show.markup import Markup, element, grid, join, paragraph, row
 
 _LOOKS = {
     "accuracy": Look(
-        f"Of every group that has none of its own. {wording.NOT_RESTING}", slider={"min": 0.5, "max": 1, "step": 0.01}
+        f"Accuracy of groups that have no accuracy of their own. {wording.NOT_RESTING}",
+        slider={"min": 0.5, "max": 1, "step": 0.01},
     ),
     "max_affected": Look(
-        "How many voters one change of the data (one record) can reach, over all groups.", placeholder="say it"
+        "Largest number of voters, over all groups, affected by a change of one record.", placeholder="required"
     ),
-    "queries": Look("How many labels. Each is made of votes of its own.", "labels"),
-    "total_epsilon": Look("Privacy of all labels together, in nats.", "total epsilon"),
-    "total_delta": Look("Delta of all labels together.", "total delta"),
-    "at_most": Look("The largest epsilon of a vote to consider, in nats.", "at most", placeholder="none"),
+    "queries": Look("Number of labels, each from a row of votes of its own.", "labels"),
+    "total_epsilon": Look("Privacy budget: epsilon of all labels together, in nats.", "total epsilon"),
+    "total_delta": Look("Privacy budget: delta of all labels together.", "total delta"),
+    "at_most": Look("Largest epsilon of one vote, in nats.", "at most", placeholder="none"),
     "aggregator": Look(
-        "The largest epsilon of all votes together, for whoever sees them, at the total delta.",
+        "Largest epsilon of all votes together, which the aggregator receives, at the total delta.",
         "aggregator",
         placeholder="any",
     ),
@@ -51,16 +52,16 @@ _LOOKS = {
 _COLUMNS = {"count": "voters", "epsilon": "epsilon", "accuracy": "accuracy"}
 _BLANK = {"accuracy": "as below"}
 _MEANT = (
-    "Before the noise (base): a vote is an answer of its voter after randomized response of its epsilon, and is right "
-    "less often. Or of votes as cast."
+    "Before the noise (base): a vote is an answer of its voter after randomized response with its epsilon, which is "
+    "less accurate. Or the accuracy of votes as cast."
 )
 _WHY = {
     "max_affected": (
-        "Say how many voters one change of the data can reach (max_affected). darrm cannot see it. If a record is "
-        "with one voter only, many labels may be good. If it can be with all voters, labels of the same budget may be "
-        "hardly better than coin flips."
+        "Give the largest number of voters that a change of one record affects (max_affected). darrm cannot see it. If "
+        "only one voter is affected, many labels may be accurate. If all voters may be affected, labels of the same "
+        "budget may be hardly better than coin flips."
     ),
-    "voters": ("Say whether your voters are fresh or fixed. Several labels do not cost the same for both."),
+    "voters": ("Choose whether your voters are fresh or fixed: the total of several labels depends on it."),
 }
 _FEW = 22  # entries of a table that is open at first
 _BUTTON = "Plan"
@@ -89,14 +90,12 @@ def explorer(state: Choices, made: str, others: str) -> Markup:
         others=Markup(others),
         button=_BUTTON,
     )
-    lead = (
-        "What one privacy budget buys for many labels of your voters: how often a label is right, and what it rests on."
-    )
+    lead = "Plan many labels of your voters within one privacy budget: their guarantee, error rate and assumptions."
     return frame("darrm explore", main, paragraph(lead), "darrm explore", "plan.page")
 
 
 def _card(content: object) -> Markup:
-    head = element("h2", "What all labels guarantee", id="plan-heading")
+    head = element("h2", "Guarantee of all labels", id="plan-heading")
     return element("section", join([head, content]), class_="card", aria_labelledby="plan-heading")
 
 
@@ -105,20 +104,22 @@ def _say(state: Choices) -> Markup:
 
 
 def unsaid(state: Choices) -> Markup:
-    """What stands in place of a plan before all is said, and why."""
+    """The card in place of a plan while a choice is missing, and why."""
     return join([_card(_say(state)), Markup(CUT)])
 
 
 def nothing_beside() -> Markup:
     """What stands in place of the comparison then."""
-    return paragraph("Other mechanisms are calibrated to the same total budget once there is a plan.")
+    return paragraph("Once there is a plan, other mechanisms are calibrated to the same privacy budget.")
 
 
 def no_others(choice: Choice) -> Markup:
     """Why there is no comparison, and where there is one."""
     return join(
         [
-            paragraph(f"Nothing was compared: it takes more than {serving.TIME_LIMIT:g} s. The command line has it:"),
+            paragraph(
+                f"There is no comparison here: it takes more than {serving.TIME_LIMIT:g} s. This command computes it:"
+            ),
             copied("others-command", choices.plan_command(choice)),
         ]
     )
@@ -144,45 +145,45 @@ def plan(state: Choices, choice: Choice, answer: Plan, design: Design, curve: st
 
 
 def _right(answer: Plan) -> Markup:
-    """How often a label is right, beside no noise and no privacy."""
+    """The error rate of a label, beside no noise and no privacy."""
     ways = [
-        ("this plan", "", answer.wrong),
-        ("no noise at the labels", "majority of the same votes", answer.wrong_without_noise),
-        ("no privacy at all", "majority of the answers before their noise", answer.wrong_without_privacy),
+        ("planned noise", "", answer.wrong),
+        ("no output noise", "majority of these votes", answer.wrong_without_noise),
+        ("no privacy", "majority of the answers before randomization", answer.wrong_without_privacy),
     ]
     rows = []
     for name, note, wrong_ in ways:
         if math.isnan(wrong_):
             continue
-        length = element("span", class_="bar", style=f"width:{100 * (1 - wrong_):.2f}%")
-        cells = (join([noted(name, note), length]), f"{1 - wrong_:.4f}", f"{wrong_:.4f}")
+        length = element("span", class_="bar", style=f"width:{100 * wrong_:.2f}%")
+        cells = (join([noted(name, note), length]), f"{wrong_:.4f}")
         rows.append(row(cells, class_=None if note else "this"))
     agrees = paragraph(
-        f"A label of this plan is not the majority of its votes with probability {answer.disagreement:.4f}; a tie "
-        "agrees with both.",
+        f"The disagreement rate of this plan is {answer.disagreement:.4f}: the probability that a label differs from "
+        "the majority of its votes; at a tie both answers agree.",
         class_="hint",
     )
-    return join([grid(("one label", "right", "wrong"), rows, class_="bars"), agrees])
+    return join([grid(("rule", "label error rate"), rows, class_="bars"), agrees])
 
 
 def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
-    """What other epsilons of the votes would buy, and how private all votes would be."""
-    head = element("h2", "Votes of other epsilons", id="curve-heading")
-    shown: object = paragraph("The search was stopped before other epsilons were tried.")
+    """Plans for other epsilons of the votes, and the epsilon of all votes together."""
+    head = element("h2", plan_words.CURVE_TITLE, id="curve-heading")
+    shown: object = paragraph("The search was stopped before it tried other epsilons.")
     if picture:
         first, last = answer.curve[0], answer.curve[-1]
         words = (
-            f"Wrong labels by the epsilon of one vote, from {first.wrong:.3g} at {first.epsilon:.3g} to "
-            f"{last.wrong:.3g} at {last.epsilon:.3g}, the largest. Two further curves are epsilon of all "
-            "labels: for those who see the labels, and for those who see the votes."
+            f"Label error rate by the epsilon of one vote, from {first.wrong:.3g} at {first.epsilon:.3g} to "
+            f"{last.wrong:.3g} at {last.epsilon:.3g}, the largest. Two further curves are the epsilon of all labels "
+            "together and that of all votes together."
         )
-        image = _picture(picture, words, "Picture of the votes of other epsilons")
+        image = _picture(picture, words, f"Picture: {plan_words.CURVE_TITLE}")
         rows = plan_words.curve_rows(answer)
         note = (
-            "all labels: epsilon of all labels together, for whoever sees the labels only. votes: epsilon of all votes "
-            f"together, for whoever collects them. Both at delta {answer.total_delta:g}."
+            "Epsilon, all labels: for all labels together. Epsilon, all votes: for all votes together, which the "
+            f"aggregator receives. Both at delta {answer.total_delta:g}."
         )
-        table = _scrolls(grid(plan_words.CURVE_HEADS, rows, class_="figures"), "Votes of other epsilons")
+        table = _scrolls(grid(plan_words.CURVE_HEADS, rows, class_="figures"), plan_words.CURVE_TITLE)
         shown = join([image, table, paragraph(note, class_="hint")])
     return element("section", join([head, shown]), class_="card", aria_labelledby="curve-heading")
 
@@ -197,24 +198,24 @@ def _picture(address: str, words: str, name: str) -> Markup:
 
 
 def others(compared: Comparison, picture: str, search: str) -> Markup:
-    """What else the same total buys, the plan first."""
+    """Mechanisms at the same privacy budget, the plan first."""
     best = min(row.wrong for row in compared if row.within)
     words = (
-        f"Bars of wrong labels: {compared[0].wrong:.3g} for the plan, {best:.3g} for the best within the "
-        "budget; numbers are in the table below."
+        f"Bars of label error rates: {compared[0].wrong:.3g} for the plan, {best:.3g} for the best mechanism within "
+        "the budget; the table below has the numbers."
     )
     rows = [
         row((noted(one.name, one.setting), *cells), class_=None if at else "this")
         for at, (one, (_, *cells)) in enumerate(zip(compared, plan_words.mechanism_rows(compared), strict=True))
     ]
     table = _scrolls(
-        grid(plan_words.mechanism_heads(compared), rows, class_="mechanisms"), "Mechanisms at the same total"
+        grid(plan_words.mechanism_heads(compared), rows, class_="mechanisms"), "Mechanisms at the same privacy budget"
     )
     csv = element("a", "Mechanisms, CSV", class_="button", href=f"{url_for('plan.mechanisms')}?{search}", download=True)
     return join(
         [
-            paragraph(f"{plan_words.mechanisms_title(compared)}. Mechanisms over that total are there for scale."),
-            _picture(picture, words, "Picture of mechanisms at the same total"),
+            paragraph(f"{plan_words.mechanisms_title(compared)}. Mechanisms over budget are shown for scale only."),
+            _picture(picture, words, "Picture of mechanisms at the same privacy budget"),
             table,
             paragraph(plan_words.columns_meant(compared), class_="hint"),
             paragraph(csv, class_="buttons"),

@@ -22,7 +22,7 @@ from darrm.show.wording import number_of
 GROUPS = (1, 2, 3)
 OF_GROUP = ("count", "epsilon", "delta", "max_affected", "accuracy")
 KNOWN = {"prior": "a prior of votes", "accuracy": "accuracies of voters"}
-MINIMISE = {"": "as the prior has it", "tv": "tv, the paper's error", "disagreement": "disagreement"}
+MINIMISE = {"": "chosen by the prior", "tv": "tv, the paper's error", "disagreement": "disagreement"}
 SHAPES = {"free": "free", "ordered": "ordered", "monotone": "monotone"}
 # What the form shows at first: the problem of the paper's figures.
 FIRST = {

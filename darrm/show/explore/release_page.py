@@ -1,4 +1,4 @@
-"""What stands on the explorer's page of one release."""
+"""The explorer's page of one release."""
 
 from __future__ import annotations
 
@@ -44,30 +44,32 @@ from darrm.show.typed import goals
 
 _NATS = {"min": -3, "max": 1, "step": 0.01, "data_scale": "log"}
 _LOOKS = {
-    "max_affected": Look("How many voters one change of the data can reach, over all groups.", placeholder="all"),
-    "m": Look("What one label may cost, in multiples of epsilon.", slider={"min": 1, "max": 11, "step": 1}),
-    "release_epsilon": Look("Or its epsilon, in nats; then leave m blank.", placeholder="m epsilon", slider=_NATS),
+    "max_affected": Look("Largest number of affected voters, over all groups.", placeholder="all"),
+    "m": Look("Privacy allowance of one label, in multiples of epsilon.", slider={"min": 1, "max": 11, "step": 1}),
+    "release_epsilon": Look(
+        "Or epsilon of one label, in nats; then leave m blank.", placeholder="m epsilon", slider=_NATS
+    ),
     "delta": Look("Delta of one label.", placeholder="least"),
     "prior": Look(
         "uniform, common:A,B, independent:LOW,HIGH, fixed:P1,...,PK, votes:C0,...,CK (public), or another that "
         f"darrm solve takes. {wording.NOT_RESTING}"
     ),
     "base": Look(
-        "How often a voter is right before its noise, which is randomized response of its epsilon. An accuracy of its "
-        f"group, which is of votes as they are cast, stands in place of it. {wording.NOT_RESTING}",
+        "Accuracy of a voter before its local noise, which is randomized response with its epsilon. The accuracy of a "
+        f"group, which is that of votes as cast, replaces it. {wording.NOT_RESTING}",
         "base accuracy",
         slider={"min": 0.5, "max": 1, "step": 0.01},
     ),
     "objective": Look(f"{goals()}"),
-    "truths": Look(f"P0,P1,...: the chance of each truth. {wording.NOT_RESTING}", "prior", placeholder="even"),
-    "cost": Look("C00,C01,C10,C11: Cry is what answer r costs if y is true.", placeholder="1 if wrong"),
-    "classes": Look("How many, or their names."),
-    "none": Look("A further answer, none of the classes, and what it costs.", placeholder="no such answer"),
+    "truths": Look(f"P0,P1,...: the probability of each truth. {wording.NOT_RESTING}", "prior", placeholder="equal"),
+    "cost": Look("C00,C01,C10,C11: Cry is the cost of answer r if the truth is y.", placeholder="1 if wrong"),
+    "classes": Look("Number of classes, or their names."),
+    "none": Look("Cost of a further answer, none of the classes.", placeholder="no such answer"),
 }
-_COLUMNS = dict(zip(OF_GROUP, ("voters", "epsilon", "delta", "reached", "accuracy"), strict=True))
+_COLUMNS = dict(zip(OF_GROUP, ("voters", "epsilon", "delta", "affected", "accuracy"), strict=True))
 _BLANK = {"delta": "0", "max_affected": "all", "accuracy": "base"}
 _FEW = 60  # entries of a table that is open at first
-_BUTTON = "Show beside other mechanisms"
+_BUTTON = "Compare with other mechanisms"
 
 
 def explorer(state: Choices, design: str, others: str) -> Markup:
@@ -78,12 +80,12 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
         "known": (KNOWN, "A prior of votes is for one group and gives the paper's gamma. Accuracies give any table."),
         "minimise": (
             MINIMISE,
-            "The error of Definition 2.4 (tv), or how often the label is not the majority of the votes.",
+            "The expected TV error of Definition 2.4 (tv), or the disagreement rate with the majority of the votes.",
         ),
         "shape": (
             SHAPES,
-            "free: the least cost. ordered: the answer that costs less is never the less likely one. monotone: never "
-            "less noise for a closer vote.",
+            "free: the least cost. ordered: the answer of least expected cost is never less likely than another. "
+            "monotone: a closer vote never has less noise.",
         ),
     }
     main = filled(
@@ -98,9 +100,7 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
         others=Markup(others) or (nothing() if errors else pending(_BUTTON)),
         button=_BUTTON,
     )
-    lead = (
-        "The least noise with which one label of private votes may be released: what darrm solve finds, as you choose."
-    )
+    lead = "Choose voters and a guarantee, and see the optimal noise of one label, which darrm solve finds."
     return frame("darrm explore", main, paragraph(lead), "One release: darrm explore", "release.page")
 
 
@@ -108,9 +108,11 @@ def design(state: Choices, choice: Choice, found: Design) -> Markup:
     """The design of ``choice``, and how to go on."""
     gamma = found.encoding.name == "gamma"
     image, one = picture(found), found.problem.names[1]
-    seen = f"The chance of the answer {one}, by how many voters of each group say {one}."
+    seen = f"The probability of the answer {one}, by the number of voters of each group that say {one}."
     if gamma:
-        seen = "gamma(l): the chance that the true majority is released when l votes are 1; else a fair coin is."
+        seen = (
+            "gamma(l): the probability that the true majority is released when l votes are 1; otherwise a fair coin is."
+        )
         seen += " " + "the shape monotone".join(wording.NOT_RISING) * (found.shape == "free")
     elif not found.problem.binary:
         seen = caption(found)
@@ -136,8 +138,12 @@ def _figures(found: Design) -> Markup:
     rows = [("expected cost", found.objective.cost_in_words, f"{found.expected_cost:.6g}")]
     if found.encoding.name == "gamma":
         rows = [
-            ("error", "total variation", f"{found.error:.6g}"),
-            ("disagreement", "with the votes\N{RIGHT SINGLE QUOTATION MARK} majority", f"{found.disagreement:.6g}"),
+            ("expected TV error", "from the plain majority", f"{found.error:.6g}"),
+            (
+                "disagreement rate",
+                "with the votes\N{RIGHT SINGLE QUOTATION MARK} majority",
+                f"{found.disagreement:.6g}",
+            ),
         ]
     rows += [
         ("tight epsilon", f"at delta = {wording.exactly(problem.delta)}", wording.at_least(certificate.tight_epsilon)),
@@ -146,7 +152,7 @@ def _figures(found: Design) -> Markup:
             f"at epsilon = {wording.at_least(problem.release_epsilon)}",
             wording.at_least(certificate.needed_delta),
         ),
-        ("a better table could save", "at most", "not known" if math.isinf(found.gap) else f"{found.gap:.1e}"),
+        ("gap to the optimum", "at most", "not known" if math.isinf(found.gap) else f"{found.gap:.1e}"),
     ]
     return grid(["", ""], [(noted(name, note), value) for name, note, value in rows], class_="figures")
 
@@ -158,7 +164,7 @@ def others(entries: Comparison) -> Markup:
         (entry.called, entry.expected_cost, entry.within, entry is first)
         for entry in sorted(entries, key=lambda entry: not entry.within)
     )
-    note = "Rows that are not verified are not proved to satisfy the guarantee; they are there for scale."
+    note = "Mechanisms that are not verified are not certified for the guarantee; they are shown for scale only."
     return join([grid(("mechanism", "expected cost", "verified"), rows, class_="bars"), paragraph(note, class_="hint")])
 
 

@@ -39,7 +39,7 @@ class Server:
         except ImportError as error:
             raise missing(error) from None
         if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
-            raise InputError(f"--port must be a whole number in [0, 65535]. Got {port!r}. 0 takes any that is free.")
+            raise InputError(f"--port must be an integer in [0, 65535]. Got {port!r}. 0 takes a free port.")
         self.remote = not is_loopback(host)
         if self.remote and not allow_remote:
             raise InputError(
@@ -56,7 +56,7 @@ class Server:
         except OSError as error:
             raise InputError(
                 f"Port {port} of {host} cannot be had: {error.strerror or error}. Pass another with --port, or 0 for "
-                "any that is free."
+                "a free port."
             ) from None
         self.port: int = listening.getsockname()[1]
         self._sockets: dict[int, object] = {}

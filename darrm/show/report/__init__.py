@@ -1,8 +1,8 @@
 """One design as one page of HTML that opens offline and prints: for a review, a record, an appendix.
 
 The page holds the guarantee in words, the problem, the noise function or the decision, and its error or cost beside
-simpler ways. Then come the privacy profile, the cost of many labels, the worst case of the certificate, and how to
-check all of it.
+other mechanisms. Then come the privacy profile, the cumulative privacy loss of many labels, the worst case of the
+certificate, and how to verify the design.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def html(
     file : path, optional
         The design file, whose name, checksum and versions the report then shows. It must hold this design.
     delta : float in [0, 1), optional
-        Delta of all labels together, for what many of them cost. If not given, 1e-5 or ten times what one
-        label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
+        Delta of all labels together, for the total of many labels. If not given, the larger of 1e-5 and ten times the
+        delta of one label or of the fixed voters, rounded up to one digit, and at most 1/2.
     queries : int, 1 to 10,000,000, optional
-        A number of labels that the table of what many of them cost has beside 1, 10, 100, 1,000 and 100,000.
+        A number of labels for the table of totals, in addition to 1, 10, 100, 1,000 and 100,000.
     full : bool, optional
         Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
         exact composition. If not given, for K up to 101, or 50,000 multisets of a decision's corners, or 300,000
@@ -128,7 +128,7 @@ def _quick(design: Design) -> bool:
 
 
 def default_delta(design: Design) -> float:
-    """The total delta of a report that was not told one."""
+    """The total delta of a report if none is given."""
     from darrm.show.markup import shown
     from darrm.show.report.sections import fails
 

@@ -13,9 +13,9 @@ from darrm.show.report import sections
 from darrm.show.report.sections import figure
 
 NAMED = 8  # vectors of votes in a sentence
-NO_REVERSALS = "At no counts is the label that costs more the likelier one."
+NO_REVERSALS = "The label that costs more is never the likelier one, at any counts."
 FORBIDS = (element("code", "darrm.solve(..., ordered=True)"), " forbids it.")
-OTHERS = "simpler ways to decide"
+OTHERS = "simpler decision rules"
 _MOST_CLASSES = 8  # that have a column each for what is assumed
 _FEWER = ", then those of fewer voters in the order of the file"
 _ALL_TABLES = """[
@@ -40,8 +40,8 @@ def failures(fails: Decimal) -> Markup:
     if not fails:
         return join([])
     text = (
-        " = 0, since cases of a larger one are too many to go through. The proved bound adds the deltas of the "
-        f"reached voters, together at most {shown(fails, 4, up=True)} (Lemma D4), and need not be attained."
+        " = 0, because the cases with a larger one are too many to check. The certified bound adds the deltas of the "
+        f"affected voters, together at most {shown(fails, 4, up=True)} (Lemma D4), and may not be achieved."
     )
     return join(["This case has ", var("Delta"), text])
 
@@ -53,9 +53,9 @@ def of_all(design: Design) -> dict[str, object]:
     return {
         "title": f"Private decision by {problem.K} voter{'s' * (problem.K > 1)}"
         + f" in {groups} groups" * (groups > 1),
-        "lead": "A decision by groups of voters, the privacy it is proved to keep, and what it costs.",
+        "lead": "A decision by groups of voters, its certified privacy, and its expected cost.",
         "what": "The decision",
-        "costs": "What it costs",
+        "costs": "The expected cost",
         "for_groups": ", for groups of voters",
         "theory": "Groups of voters: the theory",
     }
@@ -76,23 +76,27 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
 
 
 def goals(design: Design) -> list[tuple[object, ...]]:
-    """What was minimised, and what else was asked for."""
+    """The objective and the options of the design."""
     return [
-        ("objective", str(design.objective), "what the label should be"),
-        ("ordered", "yes" if design.ordered else "no", "whether the label that costs less must be the likelier"),
+        ("objective", str(design.objective), "rule that the label should follow"),
+        (
+            "ordered",
+            "yes" if design.ordered else "no",
+            "whether the label of least expected cost must be the likeliest",
+        ),
         ("absent", "yes" if design.absent else "no", "whether voters may be absent"),
     ]
 
 
 def assumed(design: Design) -> Markup:
-    """What the expected cost, and nothing else, assumes of the votes and of wrong labels."""
+    """The assumptions on votes and costs, on which only the expected cost rests."""
     problem, objective = design.problem, design.objective.of(design.problem)
     if isinstance(objective, Paper):
         prior = element("span", str(objective.prior), class_="any")
-        mirrored = ", with votes and their mirror images as likely. For the expected cost alone."
-        return paragraph("Votes are taken to come from ", prior, mirrored, class_="note")
+        mirrored = ", with votes and their mirror images equally likely. Only the expected cost rests on this."
+        return paragraph("The prior of the votes is ", prior, mirrored, class_="note")
     if not isinstance(objective, OfVoters):
-        return paragraph("What labels cost stands in the design file, for every count.", class_="note")
+        return paragraph("The design file holds the cost of labels for every count.", class_="note")
     if problem.n_classes > _MOST_CLASSES:
         return paragraph("The design file holds the assumptions on the votes, and the costs of labels.", class_="note")
     tables: Any = objective.confusion
@@ -107,12 +111,12 @@ def assumed(design: Design) -> Markup:
         rows.append((cell(design, problem.n_classes, "cost of the label "), *[none] * problem.n_classes))
     truths = ["if the truth is ", *["if it is "] * (problem.n_classes - 1)]
     heads = ("probability, or cost", *(cell(design, c, before) for c, before in enumerate(truths)))
-    note = "For the expected cost alone; under which condition the guarantee does not rest on it stands there."
+    note = "Only the expected cost rests on these assumptions, under the condition that is stated there."
     return join([paragraph(note, class_="note"), table("Assumptions on the votes", heads, rows)])
 
 
 def cost(design: Design) -> dict[str, object]:
-    """What the expected cost is."""
+    """The expected cost."""
     expected = figure(design.expected_cost)
     return {
         "measure": sections.minimised(design),
@@ -124,25 +128,29 @@ def cost(design: Design) -> dict[str, object]:
 def optimal(design: Design, gap: str | None) -> str:
     """How far from the least of all decisions it is."""
     if gap is None:
-        return "No gap is proved: another decision with this guarantee may cost less."
+        return "No gap is certified: another decision with this guarantee may cost less."
     rival = "any ordered decision" if design.ordered else "any decision"
-    return f"That is at most {gap} above that of {rival} with this guarantee{' and profile' * bool(design.profile)}."
+    return (
+        f"That is at most {gap} above the cost of {rival} with this guarantee{' and profile' * bool(design.profile)}."
+    )
 
 
 def comparison(design: Design) -> Markup:
-    """The costs of simpler ways to decide; `InputError` or `SolverError` if there is no comparison."""
+    """The costs of simpler decision rules; `InputError` or `SolverError` if there is no comparison."""
     found = beside(design)
     figures = [(figure(entry.expected_cost),) for entry in found]
-    kept = sections.beside("Beside simpler ways to decide", ("decision", "expected cost"), found, figures, design)
+    kept = sections.beside(
+        "Expected cost beside simpler decision rules", ("decision", "expected cost"), found, figures, design
+    )
     note = (
-        "What has no “yes” for the guarantee is not proved to keep it: its cost is there for scale. Rounding alone "
-        "refuses a decision that is exactly at its limit."
+        "Decisions without “yes” are not certified for the guarantee; their cost is listed for scale. A decision "
+        "exactly at its limit is not certified, because of rounding."
     )
     return join([kept, paragraph(note, class_="note")])
 
 
 def checked(design: Design) -> tuple[str, str, str]:
-    """What the checksum is over: in a word, in Python, and in which order."""
+    """The numbers of the checksum: in a word, in Python, and their order."""
     order = "the last group's count" if design.problem.binary else "the last answer"
     numbers = _ALL_TABLES if design.absent else "design.table.ravel().tolist()"
     return (

@@ -39,15 +39,15 @@ def words(design: Design) -> dict[str, object]:
     K = design.problem.K
     return {
         "title": f"Private majority of {K} vote{'s' * (K > 1)}",
-        "lead": "A noise function, the privacy it is proved to keep, and what it costs in wrong answers and in budget.",
+        "lead": "A noise function, its certified privacy, its errors, and its use of a privacy budget.",
         "says": (
-            "votes 0 or 1. One label is released: the true majority of the votes with a probability that depends on "
-            "how clear it is, and a fair coin otherwise."
+            "votes 0 or 1. One label is released: the true majority of the votes, with a probability that depends on "
+            "the size of the majority, and a fair coin otherwise."
         ),
         "any_label": "either label",
         "what": "The noise function",
         "by_votes": template(sections.PACKAGE, "gamma.html", {}),
-        "costs": "Wrong answers",
+        "costs": "The errors",
         "for_groups": "",
         "theory": "theory",
     }
@@ -64,7 +64,7 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
         (
             var("m"),
             sections.limit(allowance(problem)),
-            "allowance of one label, in multiples of epsilon",
+            "privacy allowance of one label, in multiples of epsilon",
         ),
         (
             join([var("m"), var("epsilon")]),
@@ -75,12 +75,12 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
 
 
 def goals(design: Design) -> list[tuple[object, ...]]:
-    """What was minimised, and under which shape."""
-    what = "what was minimised" if math.isfinite(design.gap) else "what is measured: this gamma was given"
+    """The objective, its prior, and the shape."""
+    what = "error that was minimised" if math.isfinite(design.gap) else "error that is measured: this gamma was given"
     return [
-        ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
+        ("prior", element("span", _short(str(design.prior)), class_="any"), "prior of the votes, for the errors alone"),
         ("objective", design.objective, what),
-        ("shape", design.shape, "free, or monotone: clearer votes get no more noise"),
+        ("shape", design.shape, "free, or monotone: a larger majority never has more noise"),
     ]
 
 
@@ -94,7 +94,7 @@ def _short(prior: str) -> str:
 
 
 def decision(design: Design) -> dict[str, object]:
-    """Its picture, its table, and why it may look odd."""
+    """Its picture, its table, and notes on its shape."""
     problem, K = design.problem, design.problem.K
     ax = plots.plot_gamma(problem, {"gamma": design.gamma}, new_figure(NARROW).add_subplot())
     ax.set_title("")
@@ -106,7 +106,7 @@ def decision(design: Design) -> dict[str, object]:
     rows: list[Sequence[object]] = [(f"{K // 2} : {K // 2}", "any", "0.500000")] if K % 2 == 0 else []
     gammas = ((l, float(design.gamma[l])) for l in half)
     rows += [(f"{K - l} : {l}", sections.chance(gamma), f"{(1 + gamma) / 2:.6f}") for l, gamma in gammas]
-    heads = ("minority : majority", "gamma", "label is the majority")
+    heads = ("minority : majority", "gamma", "Pr[label is the majority]")
     return {
         "decision_picture": picture(ax, alternative, "The noise function over the number of votes for 1."),
         "decision_table": folded("The noise function", heads, rows),
@@ -123,24 +123,25 @@ def _notes(design: Design) -> Markup:
     near = min((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
         less = shown(1 - near, 2, up=True)
-        hair = f"A value that is shown as 1 may be a hair below 1, by at most {less}: it is rounded conservatively."
-        notes.append(paragraph(hair, class_="note"))
+        rounded = f"A value shown as 1 may be slightly below 1, by at most {less}: it is rounded conservatively."
+        notes.append(paragraph(rounded, class_="note"))
     return join(notes)
 
 
 def cost(design: Design) -> dict[str, object]:
-    """How wrong answers are counted."""
+    """The two errors."""
     error, disagreement = figure(design.error), figure(design.disagreement)
     return {
         **_minimised(design),
         "meaning": join(
             [
-                "They are counted in two ways. The ",
-                element("em", "error"),
-                ", total variation, is how far the chances of the label are from those of the plain majority, on "
-                f"average over the prior: {error}. The ",
-                element("em", "disagreement"),
-                f" is how often the label is not the majority of the votes that were cast: {disagreement}.",
+                "There are two errors. The ",
+                element("em", "expected TV error"),
+                " is the total variation distance between the label and the plain majority, on average over the prior: "
+                f"{error}. The ",
+                element("em", "disagreement rate"),
+                " is the probability that the label differs from the majority of the votes that were cast: "
+                f"{disagreement}.",
             ]
         ),
     }
@@ -149,7 +150,7 @@ def cost(design: Design) -> dict[str, object]:
 def _minimised(design: Design) -> dict[str, object]:
     """What the design has the least of, in words, and how much; of terms of the user's own the disagreement."""
     if math.isnan(design.expected_cost):
-        return {"measure": "disagreement with the majority", "cost": figure(design.disagreement)}
+        return {"measure": "disagreement rate", "cost": figure(design.disagreement)}
     prior, said = str(design.prior), sections.minimised(design)
     return {"measure": said.replace(prior, _short(prior)), "cost": figure(design.expected_cost)}
 
@@ -159,11 +160,11 @@ def optimal(design: Design, gap: str | None) -> str:
     prior = _short(str(design.prior))
     if gap is None:
         return (
-            f"No gap is proved: another noise function with this guarantee may have less {design.objective}. The prior "
-            f"is {prior}."
+            f"No gap is certified: another noise function with this guarantee may have a smaller {design.objective}. "
+            f"The prior is {prior}."
         )
     return (
-        f"This design is at most {gap} above the least possible {design.objective} of its shape ({design.shape})"
+        f"This design is at most {gap} above the optimum for objective {design.objective} and shape {design.shape}"
         f"{' and profile' * bool(design.profile)}, under the prior {prior}."
     )
 
@@ -172,7 +173,7 @@ def comparison(design: Design) -> Markup:
     """The errors of other mechanisms, with their noise functions; `InputError` or `SolverError` if there is none."""
     entries = _entries(design)
     figures = [(figure(entry.error), figure(entry.disagreement)) for entry in entries]
-    heads = ("mechanism", "error", "disagreement")
+    heads = ("mechanism", "expected TV error", "disagreement rate")
     axes = new_figure((NARROW[0], 7.2)).subplots(2, 1)
     left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
@@ -185,7 +186,7 @@ def comparison(design: Design) -> Markup:
                 "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "
                 f"{entries[0].name} {figure(design.error)}, {others}.",
                 "Noise functions, and the errors in the same colours, grey without a curve. Mechanisms marked “not "
-                "verified” are not proved to keep the guarantee: they have no curves, and their errors are there for "
+                "verified” are not certified for the guarantee: they have no curves, and their errors are shown for "
                 "scale.",
             ),
         ]
@@ -215,7 +216,7 @@ def _worst_case(design: Design, worst: WorstMultiset) -> dict[str, object]:
     rows = list(zip(worst.p_side, worst.q_side, worst.release, strict=True))
     lines = [(l, a, b, r, a * r, b * r) for l, (a, b, r) in enumerate(rows)]
     x, y = worst.probabilities
-    # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
+    # By the larger of a row's shares in X(p) and in X(p'), times both; by its probability where 1 is never released.
     weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
@@ -225,13 +226,13 @@ def _worst_case(design: Design, worst: WorstMultiset) -> dict[str, object]:
     factor = join(["e", element("sup", join([var("m"), var("epsilon")]))])
     return {
         "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
-        "corner_table": table("The worst case", ("corner", "voters", p, other), corners),
+        "corner_table": table("The worst case", ("corner point", "voters", p, other), corners),
         "line_table": folded("The worst case line by line", heads, lines, weights),
         "sum_table": sections.sums(worst, factor, (products[0], products[1]), design),
     }
 
 
 def checked(design: Design) -> tuple[str, str, str]:
-    """What the checksum is over: in a word, in Python, and in which order."""
+    """The numbers of the checksum: in a word, in Python, and their order."""
     over = f"gamma is over its entries for 0, ..., {design.problem.K} votes"
     return "gamma", "design.gamma.tolist()", over

@@ -67,7 +67,7 @@ def _guarantee(design: Design) -> dict[str, object]:
         (
             f"group {g}" + (f": {wording.some(group.names)}" if group.names else ""),
             group.count,
-            "not private" if math.isinf(group.epsilon) else sections.private(group.epsilon, group.delta),
+            "non-private" if math.isinf(group.epsilon) else sections.private(group.epsilon, group.delta),
             min(group.max_affected, problem.max_affected),
         )
         for g, group in enumerate(problem.groups, 1)
@@ -80,15 +80,17 @@ def _guarantee(design: Design) -> dict[str, object]:
         "holds": "yes" if design.certificate.holds else "no",
         "condition": wording.condition(problem, absent=design.absent),
         "factor": factor,
-        "failure": f" plus {at_least(problem.delta)}" if problem.delta else "",
-        "group_table": table("The groups", ("group", "voters", "each vote is", "reached at most"), rows, words=(0, 2)),
+        "failure": f" + {at_least(problem.delta)}" if problem.delta else "",
+        "group_table": table(
+            "The groups", ("group", "voters", "privacy of each vote", "affected, at most"), rows, words=(0, 2)
+        ),
         "absent_note": _absent_note(design),
     }
 
 
 def _absent_note(design: Design) -> Markup:
     if not design.absent:
-        return paragraph("All voters must be present: for fewer this page proves nothing.", class_="note")
+        return paragraph("All voters must be present: this page certifies nothing for fewer voters.", class_="note")
     likely = [answer(design, o) for o, chance in enumerate(design.answers_without_votes) if chance]
     nobody = f"the label is {likely[0]}" if len(likely) == 1 else f"each of {len(likely)} labels is equally likely"
     if design.problem.binary and len(likely) > 1:
@@ -96,11 +98,11 @@ def _absent_note(design: Design) -> Markup:
     parts = [
         element("h3", "Absent voters"),
         paragraph(
-            "Voters may be absent: there is a table of its own for every number of present voters of each group, all "
-            "proved to keep the same guarantee. ",
+            "Voters may be absent: the design has a table for every number of present voters of each group, and all "
+            "are certified for the same guarantee. ",
             element("strong", "Who is absent must depend neither on the data nor on votes or their noise."),
-            " A server that is down is fine; a hospital that is silent because it has no such patient is not. If "
-            f"no voter is present, {nobody}.",
+            " For example, a voter may be absent because its server is down, but a hospital must not be absent because "
+            f"it has no such patient. If no voter is present, {nobody}.",
         ),
     ]
     return element("aside", join(parts), class_="trap")
@@ -111,15 +113,19 @@ def _problem(design: Design, figures: ModuleType) -> dict[str, object]:
     rows: list[tuple[object, ...]] = [
         *figures.symbols(design),
         (var("delta"), limit(problem.delta), "delta guaranteed for one label"),
-        (var("t"), problem.max_affected, "max_affected: how many voters one change of the data can affect"),
-        ("adjacency", element("span", problem.adjacency, class_="any"), "what one change of the data is"),
+        (
+            var("t"),
+            problem.max_affected,
+            "max_affected: largest number of voters that a change to a neighbouring data set affects",
+        ),
+        ("adjacency", element("span", problem.adjacency, class_="any"), "which data sets are neighbours"),
         *figures.goals(design),
     ]
     rows += [
         (
             "profile",
             join(["(", limit(epsilon), ", ", limit(delta), ")"]),
-            "one more limit that one label keeps, verified too",
+            "a further guarantee of one label, verified too",
         )
         for epsilon, delta in design.profile
     ]
@@ -143,5 +149,5 @@ def _absent_table(design: Design) -> Markup:
         )
         for present, part in [*design.fewer.items(), (everybody, design)]
     ]
-    heads = ("present in each group", "expected cost", "gap, at most", "tight epsilon", "guarantee")
+    heads = ("voters present in each group", "expected cost", "gap, at most", "tight epsilon", "verified")
     return join([element("h3", "With absent voters"), folded("With absent voters", heads, rows)])

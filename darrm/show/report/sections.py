@@ -1,4 +1,4 @@
-"""What the pages of all designs have in common: the frame, tables that fold, what labels cost, how to check."""
+"""The common parts of the pages: the frame, tables that fold, totals of labels, how to verify."""
 
 from __future__ import annotations
 
@@ -97,19 +97,19 @@ def beside(
     figures: Sequence[Sequence[object]],
     design: Design,
 ) -> Markup:
-    """Mechanisms at one problem: the figures of each, and what it is proved to keep, a profile of the design too."""
+    """Mechanisms for one problem: their figures, and whether each is verified, also for the profile of the design."""
     rows: list[Sequence[object]] = []
     for entry, own in zip(entries, figures, strict=True):
         kept = [entry.within]
         if design.profile:
             kept.append(not beyond_profile(entry.table, design.problem, design.profile))
         rows.append((entry.called, *own, at_least(entry.tight_epsilon), *("yes" if it else "no" for it in kept)))
-    found = table(name, (*heads, "tight epsilon", "guarantee", *["profile"] * bool(design.profile)), rows)
+    found = table(name, (*heads, "tight epsilon", "verified", *["profile verified"] * bool(design.profile)), rows)
     if not design.profile:
         return found
     note = (
-        "This design keeps a profile as well: further limits for one label, which the cost of many labels rests on. "
-        "What has no “yes” for both can cost more for many labels than this design."
+        "This design also satisfies a profile: further guarantees of one label, on which the total of many labels "
+        "rests. A mechanism without “yes” for both can have a larger total for many labels than this design."
     )
     return join([found, paragraph(note, class_="note")])
 
@@ -133,9 +133,9 @@ def folded(
 
 
 def left_out(what: str) -> Markup:
-    """What stands in a short report instead."""
-    missing = f"{what} is left out of this short report: it can take long."
-    return paragraph(missing, " --full, or full=True, adds it.", class_="note")
+    """The note of a short report in its place."""
+    missing = f"{what} is left out of this short report, because it can take long."
+    return paragraph(missing, " The option --full, or full=True, adds it.", class_="note")
 
 
 def one_label(design: Design, full: bool) -> dict[str, object]:
@@ -152,16 +152,16 @@ def one_label(design: Design, full: bool) -> dict[str, object]:
         ax = plots.plot_profile(design, new_figure(NARROW).add_subplot())
         ax.set_title("")
         alternative = (
-            f"Least delta over epsilon from 0 to {1.5 * problem.release_epsilon:.4g}: the certified profile falls and "
-            f"passes the point of the guarantee, {wording.guarantee(problem)}, at or below it."
+            f"Smallest delta over epsilon from 0 to {1.5 * problem.release_epsilon:.4g}: the certified profile "
+            f"decreases, and lies at or below the point of the guarantee, {wording.guarantee(problem)}."
         )
-        caption = "The exact profile of one label, certified, beside all that its guarantee says."
+        caption = "The exact, certified profile of one label, and the profile that its guarantee alone implies."
         values["profile"] = picture(ax, alternative, caption)
     return values
 
 
 def many_labels(design: Design, delta: float, full: bool, also: int | None) -> Markup:
-    """The section on what many labels cost, of fresh voters and of fixed ones; ``full`` composes exactly.
+    """The section on the total of many labels, of fresh and of fixed voters; ``full`` composes exactly.
 
     ``also`` is one more number of labels.
     """
@@ -176,28 +176,34 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
-        # Voters without privacy cost the same whether they are fresh or fixed: only the coins of the labels hide them.
+        # Non-private voters cost the same whether they are fresh or fixed: only the output noise hides them.
         of_fixed = min(fixed, epsilon) if queries == 1 or wording.without_privacy(problem) else fixed
         told = _total(of_fixed)
         if each and math.isinf(of_fixed):
             told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
-        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), told))
-    heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
+        rows.append((f"{queries:,}", _total(epsilon), rule and wording.rule(rule), _total(simple), told))
+    heads = (
+        "labels",
+        "epsilon, fresh voters",
+        "certified by",
+        "epsilon, fresh voters, simple composition",
+        "epsilon, fixed voters",
+    )
     ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
     if any(math.isinf(group.epsilon) for group in problem.groups):
-        unavoidable = " Fixed voters without privacy have no price of their own."
+        unavoidable = " Non-private fixed voters have no finite epsilon of their own."
     elif fails(problem):
         least = shown(fails(problem), 4, up=True)
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, _, rule in totals if rule)
-    how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
+    how = "".join(f" {name[0].upper()}{name[1:]}: {meant}." for name, meant in (wording.RULES[rule] for rule in rules))
     if full:
-        how += " From totals of about 690 on there are only coarser bounds."
+        how += " Totals above about 690 have only coarser bounds."
     elif composable(design):
-        how += " --full composes exactly."
+        how += " The option --full composes exactly."
     values = {
         "total_delta": shown(delta, 6),
         "fixed": _fixed(problem),
@@ -208,14 +214,14 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
             ax,
             f"Total epsilon over the number of labels. Fresh voters: {costs}."
             + f" Fixed voters: {_total(fixed)} for any number." * math.isfinite(fixed),
-            "What labels cost together. " + _any_number(fixed, problem),
+            "Total epsilon of all labels together. " + _any_number(fixed, problem),
         ),
     }
     return template(PACKAGE, "many_labels.html", values)
 
 
 def _of_fixed(design: Design, queries: int, delta: float) -> float:
-    """What so many labels of fixed voters cost, their coins counted; infinite if nothing is proved."""
+    """The total of so many labels of fixed voters, with output noise counted; infinite if nothing is certified."""
     from darrm.accounting.composition import compose
 
     try:
@@ -225,14 +231,14 @@ def _of_fixed(design: Design, queries: int, delta: float) -> float:
 
 
 def _any_number(fixed: float, problem: ByGroups) -> str:
-    """What the line of fixed voters is."""
+    """The line of fixed voters, in words."""
     if math.isfinite(fixed):
         return "The bound for fixed voters does not depend on the number of labels."
     if wording.without_privacy(problem):
-        return "No bound is proved that holds for every number of labels."
+        return "No finite bound for every number of labels is certified."
     return (
-        "No bound for fixed voters is proved that holds for every number of labels; darrm budget looks for a bound for "
-        "a number that you name."
+        "No finite bound for every number of labels of fixed voters is certified; darrm budget looks for a bound for a "
+        "given number of labels."
     )
 
 
@@ -244,19 +250,19 @@ def composable(design: Design) -> bool:
 
 
 def fails(problem: ByGroups) -> float:
-    """The probability that one of the reached voters fails, at most."""
+    """The probability that one of the affected voters fails, at most."""
     from darrm.accounting.voters import reached
 
     return reached(problem).failure
 
 
 def _fixed(problem: ByGroups) -> str:
-    """What bounds all labels of fixed voters together."""
+    """The bound on all labels of fixed voters together, in words."""
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
         return (
-            "One change can reach voters that are not private. What they answer has no price of its own: only the "
-            "coins of the labels hide it, the less the more labels there are."
+            "Affected voters may be non-private. Their answers have no finite epsilon of their own: only the output "
+            "noise hides them, and the total grows with the number of labels."
         )
     # The least private voters need not be those that fail most often: `darrm.accounting.voters.reached` counts both.
     stay = math.prod((1 - Fraction(kind.Delta)) ** kind.voters for kind in reached)
@@ -264,10 +270,10 @@ def _fixed(problem: ByGroups) -> str:
     copies = wording.listed(
         f"{kind.voters} {TIMES} {wording.pair(kind.epsilon, 0.0 if failing else kind.Delta)}-DP" for kind in reached
     )
-    failure = f", and a failure with a probability of {shown(fails(problem), 4, up=True)}" * failing
+    failure = f", and a failure event of probability {shown(fails(problem), 4, up=True)}" * failing
     return (
-        "Whatever they are asked, all labels together cost at most what the voters cost that one change reaches: the "
-        f"optimal composition of {copies}{failure}. This holds for any number of labels."
+        "For any queries, and any number of labels, all labels together cost at most the optimal composition of the "
+        f"affected voters: {copies}{failure}."
     )
 
 
@@ -276,7 +282,7 @@ def _total(epsilon: float) -> str:
 
 
 def _fresh(design: Design, delta: float, exact: bool, numbers: Sequence[int]) -> Iterator[tuple[int, float, str]]:
-    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none.
+    """Total epsilon of fresh voters and the rule that certifies it; infinite where delta covers none.
 
     Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
     all tables of absent voters.
@@ -311,7 +317,7 @@ def _fresh(design: Design, delta: float, exact: bool, numbers: Sequence[int]) ->
 
 
 def sums(worst: WorstCounts, factor: Markup, sides: tuple[Markup, Markup], design: Design) -> Markup:
-    """How the excess of a worst case comes about; ``sides`` say what its two probabilities sum up."""
+    """The sums that make the excess of a worst case; ``sides`` name the terms of its two probabilities."""
     x, y = worst.probabilities
     on, off = (join([var("X"), "(", side, ")"]) for side in (var("p"), var("p\N{PRIME}")))
     rows = [
@@ -323,7 +329,7 @@ def sums(worst: WorstCounts, factor: Markup, sides: tuple[Markup, Markup], desig
         *(
             (name, number(delta, shown(delta, SHORT, up=True)))
             for name, delta in (
-                ("proved for every case, rounding included: at most", design.certificate.needed_delta),
+                ("certified for every case, rounding included: at most", design.certificate.needed_delta),
                 (join(["allowed: ", var("delta")]), design.problem.delta),
             )
         ),

@@ -54,15 +54,15 @@ def decision(design: Design) -> dict[str, object]:
         for at, (votes, chances) in enumerate(zip(shown_rows.votes.tolist(), shown_rows.chances, strict=True))
     ]
     heads = [element("span", head, class_="any") for head in classes.answer_heads(design)]
-    drawn: Markup = paragraph("A picture of several classes shows one group alone.", class_="note")
+    drawn: Markup = paragraph("A picture of several classes shows one group only.", class_="note")
     if not not_drawn(design.problem):
         drawn = picture(plot_decision(design, title=False), described(design, ""), caption(design))
     some = classes.selected(shown_rows)
-    note = paragraph(f"{some} The design file has all.", class_="note") if some else ""
+    note = paragraph(f"{some} The design file has all of them.", class_="note") if some else ""
     return {
         "decision_picture": drawn,
         "decision_table": join(
-            [table("The decision", ("votes", *heads, *["come up"] * (often is not None)), rows), note]
+            [table("The decision", ("votes", *heads, *["Pr[votes]"] * (often is not None)), rows), note]
         ),
         "reversals": _reversals(design),
     }
@@ -71,7 +71,7 @@ def decision(design: Design) -> dict[str, object]:
 def _reversals(design: Design) -> Markup:
     if not design.reversals:
         return paragraph(NO_REVERSALS, class_="note")
-    gives_up = ". The design gives up there what it gains elsewhere. "
+    gives_up = ". This lowers the expected cost elsewhere. "
     return paragraph(classes.reversals(design), gives_up, *FORBIDS, class_="note")
 
 
@@ -95,7 +95,7 @@ def certificate(design: Design) -> Markup:
         values = {
             "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
             "up_to_names": ", up to the names of classes" * alike,
-            "no_other": "No other case comes closer to the limit" + " while all voters are present" * design.absent,
+            "no_other": "No other case is closer to the limit" + " while all voters are present" * design.absent,
             "failures": failures(fails),
             "worst_label": classes.answers_of([answer(design, o) for o in range(problem.n_answers)], worst.answers),
             "corner_table": table(
@@ -126,8 +126,8 @@ def _counts(design: Design, worst: WorstClasses) -> Markup:
     """How likely the votes of each group are in the worst case; of one group beside the probability of the label."""
     if not worst.p_side:
         return paragraph(
-            "There are too many vectors of votes to list: the two probabilities below are those of the certificate, "
-            "which has them to 15 digits or so.",
+            "There are too many vectors of votes to list. The two probabilities below are those of the certificate, "
+            "with about 15 digits.",
             class_="note",
         )
     problem, p, other = design.problem, var("p"), var("p\N{PRIME}")

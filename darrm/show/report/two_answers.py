@@ -44,7 +44,7 @@ def decision(design: Design) -> dict[str, object]:
         (*n, sections.chance(float(x)), "either" if gain[n] == 0 else cell(design, int(gain[n] > 0)))
         for n, x in np.ndenumerate(table_)
     ]
-    drawn: Markup = paragraph("A picture shows three groups at most; the table has all of them.", class_="note")
+    drawn: Markup = paragraph("A picture shows at most three groups; the table shows all of them.", class_="note")
     if not not_drawn(problem):
         drawn = picture(
             plot_decision(design, title=False),
@@ -54,7 +54,10 @@ def decision(design: Design) -> dict[str, object]:
     return {
         "decision_picture": drawn,
         "decision_table": folded(
-            "The decision", (*heads, cell(design, 1, "probability of "), "costs less"), rows, words=(0, len(heads) + 1)
+            "The decision",
+            (*heads, cell(design, 1, "probability of "), "cheaper label"),
+            rows,
+            words=(0, len(heads) + 1),
         ),
         "reversals": _reversals(design),
     }
@@ -71,10 +74,10 @@ def _reversals(design: Design) -> Markup:
     often = ""
     if isinstance(design.objective, OfVoters):
         chance = float(design.objective.chances(design.problem).sum(axis=0)[reversed_].sum())
-        often = f" They come up with a probability of {shown(chance, 2)}."
+        often = f" These counts have probability {shown(chance, 2)}."
     return paragraph(
         f"At {len(at)} of {design.table.size} counts the label that costs more is the likelier one: at {where}.{often} "
-        "The design gives up there what it gains elsewhere. ",
+        "This lowers the expected cost elsewhere. ",
         *FORBIDS,
         class_="note",
     )
@@ -98,10 +101,12 @@ def certificate(design: Design) -> Markup:
         values = {
             "one": answer(design, 1),
             "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
-            "no_other": "No other case comes closer to the limit" + " while all voters are present" * design.absent,
+            "no_other": "No other case is closer to the limit" + " while all voters are present" * design.absent,
             "failures": failures(group_corners(problem)[1]),
             "worst_label": answer(design, worst.answer),
-            "corner_table": table("The worst case by group", ("", "corner", "voters", p, other), corners, words=(0, 1)),
+            "corner_table": table(
+                "The worst case by group", ("", "corner point", "voters", p, other), corners, words=(0, 1)
+            ),
             "count_table": folded("The numbers of ones in the worst case", heads, counts),
             "sum_table": sections.sums(
                 worst, join(["e", element("sup", var("epsilon"))]), (terms[0], terms[1]), design
