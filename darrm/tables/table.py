@@ -96,7 +96,7 @@ class Table:
             The problem and the objective, the figures of the design and ``failure``. Then ``gamma_0`` to ``gamma_K`` of
             the largest K, or ``table_0``, ``table_1``, ... of decisions by groups, in the order of ``table``. A row of
             fewer numbers has None in the rest. `darrm.storage.frames.write` writes them, ``darrm export`` too.
-            `verify_table` judges them, this does not.
+            This method does not verify them; `verify_table` does.
 
         Examples
         --------

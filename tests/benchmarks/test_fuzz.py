@@ -442,7 +442,7 @@ def test_a_table_is_read_no_further_than_its_first_fault(tmp_path: Path, monkeyp
                 yield one
 
         monkeypatch.setattr(tables, reader, counted)
-        with pytest.raises(darrm.InputError, match="in row 2 K is not a whole number"):
+        with pytest.raises(darrm.InputError, match="in row 2 K is not an integer"):
             tables.rows(path)
         assert len(seen) == 2
         tables.write(path, [row, row, row])

@@ -261,11 +261,11 @@ def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
     darrm.solve(K=11, m=1, epsilon=0.1, max_affected=1).save(file)
     budget = ["--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fixed", "--rule", "composed"]
     assert main(["ledger", "create", book, *budget]) == 0
-    assert "This holds if all charges are settled" in " ".join(capsys.readouterr().out.split())
+    assert "This holds if all charges are fixed in advance" in " ".join(capsys.readouterr().out.split())
     release = ["release", str(file), "--votes", str(votes_file), "--ledger", book, "--out", str(tmp_path / "l.csv")]
     assert main(release) == 0
     told = " ".join(capsys.readouterr().err.split())
-    alone = "if nothing but labels of these voters was charged, whatever decided which"
+    alone = "if only labels of these voters were charged, chosen in any way"
     assert f"rule composed, {alone}, if the voters are independent" in told
     assert main(["ledger", "show", book]) == 0
     assert f"This holds {alone}." in " ".join(capsys.readouterr().out.split())

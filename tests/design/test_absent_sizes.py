@@ -76,7 +76,7 @@ def test_what_would_fit_fits(large: DecisionProblem, searches: int) -> None:
 def test_solve_refuses_before_it_begins() -> None:
     truth = objectives.truth([0.7, 0.6])
     rounds: list[object] = []
-    with pytest.raises(InputError, match="absent=True must be for so many voters"):
+    with pytest.raises(InputError, match="absent=True is limited to groups"):
         darrm.solve(problem(25, 25), objective=truth, absent=True, report=rounds.append)
     assert not rounds
     assert math.prod(problem(25, 25).table_shape) == 676

@@ -303,8 +303,8 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("a prefitted one to copy", lambda: fresh().set_params(estimators=None, estimator=SAME).fit(X, Y),
      r"which all voters would share.*Pass estimators=\[\.\.\]"),
     ("the same twice", lambda: fixed(SAME, *ONE, SAME).fit(X, Y), r"estimators\[3\] .* classifier of estimators\[0\]"),
-    ("the same twice, wrapped", lambda: pate(SAME, FrozenEstimator(SAME.estimator)).fit(X, Y), "would reach both"),
-    ("the same twice, wrapped twice", lambda: pate(SAME, FrozenEstimator(SAME)).fit(X, Y), "would reach both"),
+    ("the same twice, wrapped", lambda: pate(SAME, FrozenEstimator(SAME.estimator)).fit(X, Y), "would affect both"),
+    ("the same twice, wrapped twice", lambda: pate(SAME, FrozenEstimator(SAME)).fit(X, Y), "would affect both"),
     ("other classes", lambda: fixed(*ONE, OTHERS, **KNOWN).fit(X, Y), r"\['no', 'yes'\]. Got \[0, 1"),
     ("a class less in y", lambda: fresh(*map(frozen, KINDS)).fit(X, np.where(Y == "no", "no", "maybe")), "every class"),
     ("other columns", lambda: fixed(NARROW, **KNOWN).fit(X, Y), "fitted on 2 columns, and X has 3"),
@@ -323,7 +323,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
      "^epsilon and Delta are missing.* LogisticRegression has no epsilon_"),
     ("one prefitted says nothing", lambda: fixed(*ONE, frozen(GaussianNB())).fit(X, Y), "GaussianNB has no epsilon_"),
     ("a delta below what the voters fail with", lambda: fixed(Teacher(1.0, 1e-5), Teacher(0.5, 1e-4), overlap=2,
-     total_delta=1e-4).fit(X, Y), "total_delta = 0.0001 is below the unavoidable .* = 0.000109999 of the voters"),
+     total_delta=1e-4).fit(X, Y), "total_delta = 0.0001 is below the unavoidable .* = 0.000109999 of the affected voters"),
     ("overlap", lambda: fixed(*ONE, overlap=3).fit(X, Y), r"overlap must be .* \[1, 2\]"),
     ("overlap of teachers", lambda: pate(*ONE, overlap=2).fit(X, Y), "disjoint shards"),
     ("shards of prefitted", lambda: fixed(*ONE, shards=shards(N, 2)).fit(X, Y), "shards must not be given if all"),
@@ -331,7 +331,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("a seed, prefitted", lambda: fixed(*ONE, frozen(LogisticRegression(random_state=1)), **KNOWN).fit(X, Y),
      "no random_state"),
     ("epsilons", lambda: fixed(Teacher(), Teacher(), epsilon=[1.0, 2.0]).fit(X, Y), "epsilon must be one number"),
-    ("three classes", lambda: fixed(DPLogisticRegression(1.0, 1e-5), Teacher()).fit(X, np.arange(N) % 3), "tells two"),
+    ("three classes", lambda: fixed(DPLogisticRegression(1.0, 1e-5), Teacher()).fit(X, np.arange(N) % 3), "takes two"),
 ]  # fmt: skip
 
 
