@@ -36,14 +36,14 @@ FIGURES = {
     ),
     "For 11 votes that are (0.1, 0)-DP and a majority that is (0.3, 0)-DP, the optimum has an expected error of 0.0413;"
     " double subsampling has 0.0692 and the best randomized response 0.0596.": (
-        "11 votes, each (0.1, 0)-DP, and their majority at (0.3, 0)-DP.",
+        "11 votes, each (0.1, 0)-DP, and one release of their majority, (0.3, 0)-DP.",
         "votes gamma_opt double subsampling (5) randomized response (largest)",
-        "error 0.0413 0.0692 0.0596",
+        "expected TV error 0.0413 0.0692 0.0596",
     ),
     "For 25 voters of epsilon 1, 100 labels within (6, 1e-06) are wrong with probability 11.7 % by the plan, 11.7 % by"
     " Gaussian noisy max, 32.3 % by subsampling, and 40.3 % if all noise is in the votes.": (
         "25 clinics answer it for 100 new patients.",
-        "all 100 labels together may cost (6, 1e-06).",
+        "all 100 labels together must be (6, 1e-06)-DP.",
         "planned 11.7 %",
         "Gaussian noisy max 11.7 %",
         "subsampling 32.3 %",
@@ -55,10 +55,10 @@ FIGURES = {
         "| MNIST | 3 | 100 | 0.02966 | 15.04 | 12.6 | 5.315 |",
     ),
     "over 25 teachers and 3 classes it proves 7.656, where Gaussian DP [@dong2022gaussian] gives 9.997.": (
-        "| K | classes | mu | labels | Renyi DP | GDP | own profile | exact | attained |",
+        "| K | classes | mu | labels | Renyi DP | GDP | own profile | exact | achieved |",
         "| 25 | 3 | 0.2 | 100 | 10.725 | 9.997 | 9.813 | 7.656 | 7.649 |",
     ),
-    "judged 539 of 565 designs that the tests make and found 0 wrong claims; the others were too large.": (
+    "verified 539 of 565 designs that the tests make and found 0 wrong claims; the others were too large.": (
         "| 565 | 539 judged, 0 wrong claims;",
         "the others were too large |",
     ),

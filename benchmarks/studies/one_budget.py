@@ -92,7 +92,7 @@ def warned(part: Any, unknown: Any) -> float:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         total = totals.together(part, unknown)
-    if not any("neighbours" in str(one.message) for one in caught):
+    if not any("neighbouring" in str(one.message) for one in caught):
         raise SystemExit("Nothing warned of a distribution whose neighbours are not known.")
     return total
 

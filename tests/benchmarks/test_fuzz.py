@@ -409,7 +409,7 @@ def test_design_files_say_all_of_a_problem(tmp_path: Path, name: str) -> None:
     place = content["problem"]["groups"][0] if name.startswith("group ") else content["problem"]
     place[name.removeprefix("group ")] = None
     sealed_json.write(tmp_path / "design.json", content)
-    with pytest.raises(darrm.InputError, match="must say all its parameters"):
+    with pytest.raises(darrm.InputError, match="must have a value for all its parameters"):
         darrm.load(tmp_path / "design.json")
 
 

@@ -534,7 +534,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("fixed, epsilons", lambda: fixed(epsilon=[1, 2]).fit(X, Y), r"darrm\.VoterGroup.*DecisionProblem"),
     ("fresh, epsilons", lambda: fresh(epsilon=np.array([1.0, 2.0])).fit(X, Y), "one number, the same for all voters"),
     ("Deltas", lambda: fixed(Delta=(0.0, 0.1)).fit(X, Y), "Delta must be one number"),
-    ("fixed, three classes", lambda: fixed().fit(X, THREE), "takes two classes. For more pass another private estimator"),
+    ("fixed, three classes", lambda: fixed().fit(X, THREE), "takes two classes. For more pass another private"),
     ("Fixed", lambda: fixed(voters="Fixed").fit(X, Y), "Got 'Fixed'. Pass \"fixed\"."),
     (
         "private model behind a step that may not be",

@@ -323,7 +323,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
      "^epsilon and Delta are missing.* LogisticRegression has no epsilon_"),
     ("one prefitted says nothing", lambda: fixed(*ONE, frozen(GaussianNB())).fit(X, Y), "GaussianNB has no epsilon_"),
     ("a delta below what the voters fail with", lambda: fixed(Teacher(1.0, 1e-5), Teacher(0.5, 1e-4), overlap=2,
-     total_delta=1e-4).fit(X, Y), "total_delta = 0.0001 is below the unavoidable .* = 0.000109999 of the affected voters"),
+     total_delta=1e-4).fit(X, Y), "total_delta = 0.0001 is below the unavoidable .* = 0.000109999 of the affected"),
     ("overlap", lambda: fixed(*ONE, overlap=3).fit(X, Y), r"overlap must be .* \[1, 2\]"),
     ("overlap of teachers", lambda: pate(*ONE, overlap=2).fit(X, Y), "disjoint shards"),
     ("shards of prefitted", lambda: fixed(*ONE, shards=shards(N, 2)).fit(X, Y), "shards must not be given if all"),
