@@ -28,7 +28,7 @@ def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
     if apart.any():
         l = int(np.argmax(apart))
         hint = (
-            "Average the two."
+            "Average the two: (gamma + gamma[::-1]) / 2."
             if apart[l] < _ROUNDED
             else "If these are probabilities of the label 1, they are the table of a decision: verify them with "
             "darrm.DecisionProblem([darrm.VoterGroup(K, epsilon, Delta)], m * epsilon, delta, max_affected=...)."
