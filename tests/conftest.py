@@ -53,7 +53,6 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # nor does it later: else it is gone through again and again while tests run
     gc.enable()
 
 

@@ -279,7 +279,7 @@ def plot_comparison(
     >>> problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
     >>> left, right = darrm.show.plots.plot_comparison(problem, darrm.compare(problem))
     >>> right.get_xlabel()
-    'error, total variation'
+    'expected TV error'
     """
     own = axes is None
     # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.

@@ -566,7 +566,7 @@ def test_failures_of_too_many_voters_are_taken_together(monkeypatch: pytest.Monk
             assert certificate.needed_delta == pytest.approx(
                 max(0.0, d + (1 - d) * float(bound(table, pure))), rel=1e-12
             )
-        with pytest.raises(InputError, match="voters that fail are few enough"):
+        with pytest.raises(InputError, match="voters with a delta are few enough"):
             next(ClassSeparation(tables[0], guarantee(problem)).rows())
         objective = darrm.objectives.rule("plurality", [0.6])
         design = darrm.solve(problem, objective=objective)

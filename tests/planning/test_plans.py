@@ -181,7 +181,7 @@ def test_a_budget_that_is_the_price_of_fixed_voters_needs_no_noise() -> None:
     voters = {"accuracy": [0.8], "max_affected": 1, "total_delta": 1e-5, "voters": "fixed", "compare": False}
     plan = darrm.plan([VoterGroup(3, 1.1, 1e-5)], queries=600, total_epsilon=1.1, **voters)
     assert plan.wrong == pytest.approx(plan.wrong_without_noise, abs=1e-12)
-    assert any("it covers any number of labels of their answers" in assumed for assumed in plan.assumptions)
+    assert any("it holds for any number of labels of their answers" in assumed for assumed in plan.assumptions)
     below = darrm.plan([VoterGroup(3, 1.1, 1e-5)], queries=2, total_epsilon=1.0, **voters)
     assert any("does not cover a second release" in assumed for assumed in below.assumptions)
 
