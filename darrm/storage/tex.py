@@ -35,7 +35,7 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
-    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. Above noise
+    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. Below noise
     functions a comment says that rounded ones are not certified.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
@@ -43,20 +43,20 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
     heads = " & ".join(map(_text, kept))
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
     lines = [f"{' & '.join(row)} \\\\" for row in rows]
-    rounded = (
-        "% The noise functions below are rounded, and only the exact ones are certified: keep those, as CSV or JSON."
-    )
-    noise = any(_NOISE.fullmatch(name) for name in kept)
     whole = [
-        *([rounded] if noise else []),
         f"\\begin{{tabular}}{{{sides}}}",
         r"\hline",
         f"{heads} \\\\",
         r"\hline",
         *lines,
         r"\hline",
+        r"\end{tabular}",
     ]
-    return "\n".join([*whole, r"\end{tabular}", ""])
+    if any(_NOISE.fullmatch(name) for name in kept):
+        whole.append(
+            "% The noise functions above are rounded. Only the exact ones are certified: keep those, as CSV or JSON."
+        )
+    return "\n".join([*whole, ""])
 
 
 def _missing(value: object) -> bool:

@@ -49,10 +49,10 @@ def test_bounds_are_rounded_up_and_what_was_given_stands_in_full() -> None:
         assert column(name, 0.1234567, 1.234567e-6) == ["0.1234567", r"$1.234567 \times 10^{-6}$"]
 
 
-def test_above_noise_functions_stands_that_rounded_ones_are_not_certified() -> None:
+def test_below_noise_functions_stands_that_rounded_ones_are_not_certified() -> None:
     for name in ("gamma_0", "gamma", "table_12"):
-        assert tabular({name: [1 / 3]}).startswith("% The noise functions below are rounded")
-    assert tabular({"error": [1 / 3], "largest_gamma": [1.0]}).startswith(r"\begin{tabular}")
+        assert tabular({name: [1 / 3]}).splitlines()[-1].startswith("% The noise functions above are rounded")
+    assert tabular({"error": [1 / 3], "largest_gamma": [1.0]}).endswith("\\end{tabular}\n")
 
 
 def test_texts_are_escaped() -> None:
