@@ -23,7 +23,7 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     if all(math.isinf(group.epsilon) for group in setting.groups):
         kind = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
     elif budget.voters == "fresh":
-        kind = f"Voters are fresh: every answer is {_private(setting)} by its own randomness."
+        kind = f"Voters are fresh: every answer is {_private(setting)} by its own randomness alone."
     else:
         kind = (
             f"Voters are fixed: each is trained with DP once. All answers of a voter together are {_private(setting)}."

@@ -25,7 +25,7 @@ def test_caps_of_groups_and_the_privacy_of_votes_are_assumed_in_words() -> None:
     groups = [VoterGroup(4, 1.0, max_affected=1), VoterGroup(7, 0.2)]
     plan = darrm.plan(groups, base_accuracy=0.9, max_affected=3, voters="fresh", compare=False, **TOTAL)
     assert "affects 3 of the 11 voters at most, 1 of group 1 at most." in plan.assumptions[0]
-    assert "(1, 0)-DP in group 1 and (0.2, 0)-DP in group 2 by its own randomness" in plan.assumptions[1]
+    assert "(1, 0)-DP in group 1 and (0.2, 0)-DP in group 2 by its own randomness alone" in plan.assumptions[1]
 
 
 def test_fixed_voters_are_private_with_all_their_answers() -> None:
