@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, outputs, totals
-from darrm.cli.problem import cost_option, goal_option, none_option, take_asked
+from darrm.cli.problem import cost_option, goal_option, none_option, randomizer_options, take_asked
 from darrm.errors import InputError
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
@@ -44,6 +44,7 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 @common.randomized_option
 @goal_option
 @cost_option
+@randomizer_options
 @none_option
 @common.number(
     "--queries",

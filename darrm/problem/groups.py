@@ -138,6 +138,11 @@ class VoterGroup:
         names: tuple[str, ...] | None = self.__dict__.get("names")  # pickles from before names existed have none
         return names
 
+    def with_epsilon(self, epsilon: float) -> VoterGroup:
+        """The group with votes of another epsilon."""
+        known = (self.randomizer, self.colluders) if self.randomizer is not None else ()
+        return VoterGroup(self.count, epsilon, self.delta, self.max_affected, self.names, *known)
+
     def __repr__(self) -> str:
         values = [f"{name}={value!r}" for name, value in plain_values(self).items()]
         named = [] if self.names is None else [f"names={self.names!r}"]
@@ -147,8 +152,8 @@ class VoterGroup:
 def _colluders(colluders: object, count: int) -> int:
     if colluders is None:
         raise InputError(
-            "colluders must be given with a randomizer: how many voters may tell their votes, repeat them or learn from "
-            "them? Got none. Pass 1 (--colluders 1) or more if voters see the labels, 0 if nobody but a "
+            "colluders must be given with a randomizer: how many voters may tell their votes, repeat them or learn "
+            "from them? Got none. Pass 1 (--colluders 1) or more if voters see the labels, 0 if nobody but a "
             "trusted aggregator knows a vote."
         )
     allowed = f"in [0, count - 1] = [0, {count - 1}]"
@@ -320,6 +325,30 @@ def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Deci
             stay *= (1 - Decimal(group.delta)) ** voters
             left -= voters
         return min(Decimal(1), (1 - stay) * (1 + _ROUNDING))
+
+
+def assumption(problem: ByGroups) -> str:
+    """The assumption on the voters of known randomizers, as a clause; "" if there are none."""
+    groups = [(g, group) for g, group in enumerate(problem.groups, 1) if group.randomizer is not None]
+    if not groups:
+        return ""
+    several = len(problem.groups) > 1
+    but = [f"{group.colluders}{f' of group {g}' * several}" for g, group in groups if group.colluders]
+    among = f" of group {' and '.join(str(g) for g, _ in groups)}" if len(groups) < len(problem.groups) else ""
+    kinds = [f"{_said(group)}{f' in group {g}' * several}" for g, group in groups]
+    kinds = kinds[:1] if len({_said(group) for _, group in groups}) == 1 else kinds
+    shown = kinds[0].removesuffix(f" in group {groups[0][0]}") if len(kinds) == 1 else " and ".join(kinds)
+    others = f" but {' and '.join(but)}" if but else ""
+    return (
+        f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret coins, learns "
+        "from none, and no vote is used twice"
+    )
+
+
+def _said(group: VoterGroup) -> str:
+    if group.randomizer == RESPONSE:
+        return f"randomized response of epsilon {group.epsilon:g}"
+    return "the stated table"
 
 
 def checked_present(problem: ByGroups, present: Sequence[int]) -> tuple[int, ...]:
