@@ -47,11 +47,14 @@ class TruthCase(NamedTuple):
         Their indices.
     case : GroupCase or ClassCase
         Of the true answers: "from 1 to 0" is a voter whose answer is 1 on D and 0 on D'.
+    binary : bool
+        Whether the release has two answers.
     """
 
     colluding: tuple[tuple[int, ...], ...]
     voted: Voted
     case: GroupCase | ClassCase
+    binary: bool
 
     @property
     def reached(self) -> tuple[int, ...]:
@@ -60,8 +63,11 @@ class TruthCase(NamedTuple):
 
     def named(self) -> dict[str, int]:
         """The case in words, then the votes of the colluders."""
-        words = {}
-        for name, count in self.case.named().items():
+        named, words = self.case.named(), dict[str, int]()
+        if self.binary and isinstance(self.case, ClassCase):
+            words = {"answer": self.case.answers[0]}
+            named = {name: count for name, count in named.items() if not name.startswith("answer")}
+        for name, count in named.items():
             for corner, said in _WORDS:
                 name = name.replace(corner, said)
             words[name] = count
@@ -142,7 +148,7 @@ class TruthSeparation:
             return worst
         votes = tuple(self._truths.votes_of(voted))
         own: Any = worst.case
-        return replace(worst, case=TruthCase(votes, voted, own))
+        return replace(worst, case=TruthCase(votes, voted, own, self._truths.votes.binary))
 
 
 @lru_cache(maxsize=4)
