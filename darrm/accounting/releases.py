@@ -24,7 +24,7 @@ from darrm.certificate.classes import ClassSeparation
 from darrm.certificate.truths import TruthSeparation
 from darrm.design.design import Design
 from darrm.numerics.arrays import Array
-from darrm.problem.decision import AnyProblem, decision_by
+from darrm.problem.decision import AnyProblem, DecisionProblem, any_voters, decision_by
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import guarantee
 from darrm.problem.model import VoterModel
@@ -69,6 +69,12 @@ class OneLabel:
         """All tables, each with the problem of its present voters."""
         fewer = ((self.problem.with_present(present), table) for present, table in self.fewer.items())
         return ((self.problem, self.table), *fewer)
+
+    def of_any_voters(self) -> OneLabel:
+        """The label where voters of a known randomizer may be any mechanism of the same epsilon."""
+        if not isinstance(self.problem, DecisionProblem):
+            return self
+        return OneLabel(any_voters(self.problem), self.table, self.fewer, certified=False)
 
     @property
     def can_reach_all_at_once(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
@@ -38,6 +38,9 @@ class Budget:
     voters : {"fresh", "fixed"}
     until : float
         The `time.monotonic` at which the search ends; searches run under `darrm.numerics.deadline.ends_at` of it.
+    fallback : float
+        With a known randomizer: the budget of all labels, at the same delta, if voters that are not affected may be any
+        mechanism of their epsilon.
     """
 
     queries: int
@@ -45,8 +48,27 @@ class Budget:
     delta: float
     voters: str
     until: float = math.inf
+    fallback: float = math.inf
+
+    def scaled(self, share: float) -> Budget:
+        """The budget with that share of its epsilons."""
+        return replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share)
 
     def cost(self, release: AnyRelease) -> float:
+        """A certified total epsilon of all labels, infinite if there is none; at most ``epsilon`` if it is within.
+
+        Where the total of `fallback_total` takes a larger share of its own budget, that share of ``epsilon``.
+        """
+        total = self.total(release)
+        if self.fallback < math.inf and total <= self.epsilon:
+            total = max(total, self.fallback_total(release) / self.fallback * self.epsilon)
+        return total
+
+    def fallback_total(self, release: AnyRelease) -> float:
+        """`total` if voters that are not affected may be any mechanism of their epsilon."""
+        return self.total(one_label(release).of_any_voters())
+
+    def total(self, release: AnyRelease) -> float:
         """A certified total epsilon of all labels, infinite if there is none."""
         label = one_label(release)
         try:
@@ -164,7 +186,10 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim
 def pays(design: Design, budget: Budget) -> bool:
     """Whether a ledger, which composes on another grid, also allows all labels of the budget."""
     within = fixed_within if budget.voters == "fixed" else labels_within
-    return within(design, budget.epsilon, budget.delta, budget.queries) >= budget.queries
+    held: list[tuple[AnyRelease, float]] = [(design, budget.epsilon)]
+    if budget.fallback < math.inf:
+        held.append((one_label(design).of_any_voters(), budget.fallback))
+    return all(within(release, epsilon, budget.delta, budget.queries) >= budget.queries for release, epsilon in held)
 
 
 @usual_arithmetic

@@ -42,8 +42,11 @@ class Entry:
     total : float
         Cumulative privacy loss: all labels together are certified (total, total_delta)-DP. Infinite if no epsilon is
         certified.
+    fallback : float
+        With a known randomizer: the total if voters that are not affected may be any mechanism of their epsilon.
     within : bool
-        Whether ``total`` is within the budget of the comparison; for one release, whether the certificate holds.
+        Whether ``total``, and ``fallback`` if that has a budget, are within the budget of the comparison; for one
+        release, whether the certificate holds.
     aggregator : float
         The votes of all queries together, which the aggregator receives, are (aggregator, total_delta)-DP; infinite for
         non-private votes.
@@ -67,6 +70,7 @@ class Entry:
     aggregator: float = math.nan
     interval: Interval | None = None
     design: Design | None = None
+    fallback: float = math.nan
 
     @property
     def called(self) -> str:
@@ -103,6 +107,8 @@ class Comparison:
         The budget for all labels together; NaN for one release.
     voters : {"fresh", "fixed", ""}
         Empty for one release.
+    fallback_epsilon : float
+        With a known randomizer: the budget if voters that are not affected may be any mechanism; infinite if none.
 
     Examples
     --------
@@ -126,6 +132,7 @@ class Comparison:
     total_epsilon: float = math.nan
     total_delta: float = math.nan
     voters: str = ""
+    fallback_epsilon: float = math.inf
 
     @property
     def held(self) -> str:

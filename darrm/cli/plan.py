@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 @setting_options
 @columns_option
 @randomizer_options
+@common.number(
+    "--fallback-epsilon",
+    "With --randomizer: total epsilon of all labels, in nats, if voters that are not affected may be any mechanism; "
+    "inf for none [twice --total-epsilon].",
+)
 @common.number("--at-most", "For epsilon auto: largest epsilon of one vote, in nats.")
 @common.number("--aggregator-epsilon", "For epsilon auto: largest epsilon of all votes together, in nats.")
 @click.option("--no-comparison", is_flag=True, help="Leave out the comparison with other mechanisms.")
@@ -119,6 +124,8 @@ def show(answer: Plan) -> None:
     """The answer in the order in which people ask."""
     console = common.console()
     console.print(plan_words.together(answer))
+    for sentence in plan_words.otherwise(answer):
+        console.print(sentence)
     for remark in plan_words.remarks(answer):
         console.print(remark)
     console.print()

@@ -76,6 +76,12 @@ class Plan:
     on_votes : Dependence or None
         How much labels depend on the votes, and the error rate of a constant answer. None if the distribution of the
         votes is not known.
+    fallback_epsilon, fallback : float
+        With a known randomizer: the second budget, and the total epsilon of all labels, at ``total_delta``, if only the
+        affected voters randomize as stated and the others may be any mechanism. Else NaN.
+    counts : float
+        With a known randomizer: the counts of the votes of all queries together are (counts, total_delta)-DP against
+        somebody who sees them, but no vote. Else NaN.
     """
 
     design: Design
@@ -95,6 +101,9 @@ class Plan:
     assumptions: tuple[str, ...]
     complete: bool
     on_votes: Dependence | None = None
+    fallback_epsilon: float = math.nan
+    fallback: float = math.nan
+    counts: float = math.nan
 
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)

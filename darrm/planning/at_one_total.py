@@ -50,11 +50,11 @@ def at_one_total(setting: Setting, budget: Budget, planned: Design | None = None
 def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison:
     """`at_one_total`, with the time looked at in all loops."""
     compared = _Compared(setting, budget)
-    rows = [replace(compared.row("planned", "", planned.table, budget.cost(planned)), design=planned)]
+    rows = [replace(compared.row("planned", "", planned.table, budget.total(planned)), design=planned)]
     if planned.reversals:
         try:
             ordered = design_within(replace(setting, shape="ordered"), budget)
-            row = compared.row("planned, ordered", "", ordered.table, budget.cost(ordered))
+            row = compared.row("planned, ordered", "", ordered.table, budget.total(ordered))
             rows.append(replace(row, design=ordered))
         except BudgetError:
             pass
@@ -71,7 +71,7 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
             rows.append(
                 replace(compared.row(f"{plain} of fixed voters", said, setting.majority(), total), aggregator=total)
             )
-    return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters)
+    return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters, budget.fallback)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ class _Compared:
     ) -> Entry:
         setting = self.setting if setting is None else setting
         budget = self.budget
-        total = budget.cost(self._label(setting, table)) if total is None else total
+        label = self._label(setting, table)
+        total = budget.total(label) if total is None else total
+        fallback = budget.fallback_total(label) if setting.model.known else math.nan
         return Entry(
             name,
             said,
@@ -93,7 +95,8 @@ class _Compared:
             setting.wrong(table),
             setting.disagreement(table),
             total=total,
-            within=total <= budget.epsilon,
+            within=total <= budget.epsilon and not fallback > budget.fallback,
+            fallback=fallback,
             aggregator=setting.votes_total(budget.queries, budget.delta, budget.voters),
         )
 
@@ -120,7 +123,11 @@ class _Compared:
         if spent is None:
             return []
         said = family.said(parameters[id(spent.release)])
-        return [self.row(baseline.name, said, spent.release.table, spent.epsilon)]
+        return [self.row(baseline.name, said, spent.release.table, self._spent(spent.epsilon))]
+
+    def _spent(self, cost: float) -> float | None:
+        """The total of a mechanism by its cost; None where another budget may have decided."""
+        return cost if self.budget.fallback == math.inf else None
 
     def noise_in_votes(self) -> list[Entry]:
         """More private votes in place of output noise; only where votes are randomized answers."""
@@ -159,5 +166,7 @@ class _Compared:
             more = found[id(spent.release)]
             said = f"epsilon {at_most(max(group.epsilon for group in more.groups), 4)} a vote"
             plain = "majority" if setting.model.binary else "plurality"
-            rows.append(self.row(f"plain {plain} of noisier votes", said, more.majority(), spent.epsilon, more))
+            rows.append(
+                self.row(f"plain {plain} of noisier votes", said, more.majority(), self._spent(spent.epsilon), more)
+            )
         return rows

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -104,7 +103,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         problem = setting.problem(budget.epsilon, budget.delta)
         return tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
     for reserve in _RESERVES:
-        search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
+        search = _Search(setting, budget.scaled(1 - reserve), found)
         search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours
         for votes, total in _sides(setting, search.budget) if _small(setting) else []:
             search.optima(votes, total)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from darrm._validation import real
+from darrm.accounting.counts import counts_total
 from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.releases import AnyRelease
 from darrm.accounting.search import Budget, checked_budget, pays
@@ -64,6 +65,7 @@ def plan(
     queries: int,
     total_epsilon: float,
     total_delta: float,
+    fallback_epsilon: float | None = None,
     voters: str | None = None,
     max_affected: int | None = None,
     base_accuracy: float | Sequence[float] | None = None,
@@ -97,6 +99,10 @@ def plan(
     total_epsilon : float > 0, nats
     total_delta : float in [0, 1)
         The privacy budget for all labels together.
+    fallback_epsilon : float > 0, nats, default twice ``total_epsilon``
+        With a known randomizer: a second budget, (fallback_epsilon, total_delta), which the same labels keep if only
+        the affected voters randomize as stated and the others may be any mechanism. ``math.inf`` asks for none. If it
+        is not known which assumption holds, claim this budget alone.
     voters : {"fresh", "fixed"}
         No default, unless all voters are non-private: then it makes no difference. See `darrm.accounting.compose`.
     max_affected : int
@@ -168,6 +174,7 @@ def plan(
         voters = "fresh"  # only the output noise protects, and it is fresh for each label
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
+    budget = replace(budget, fallback=_fallback(fallback_epsilon, given, budget.epsilon))
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, aggregator_epsilon)
         if len(given) > 1 or free or any(other is not None for other in others):
@@ -209,10 +216,31 @@ def plan(
     return _Planner(budget, steps, compare, report).answer(bool(free))
 
 
+def _fallback(epsilon: float | None, groups: Sequence[VoterGroup], total: float) -> float:
+    """The budget of all labels if the assumption on known randomizers fails."""
+    known = any(group.randomizer is not None for group in groups)
+    if epsilon is None:
+        return 2 * total if known else math.inf
+    if not known:
+        raise InputError(
+            f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r} and none. Leave it out: the total "
+            "holds for any voters."
+        )
+    hint = "Pass the total if other voters may be any mechanism, e.g. twice total_epsilon, or math.inf for none."
+    return real("fallback_epsilon", epsilon, total, ends="[]", hint=hint)
+
+
 def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:
     """The cost of the labels; that of the votes, which covers more, where it is larger only by rounding."""
-    spent, price = budget.cost(design), setting.votes_total(budget.queries, budget.delta, budget.voters)
+    spent, price = budget.total(design), setting.votes_total(budget.queries, budget.delta, budget.voters)
     return price if spent < price <= min(budget.epsilon, spent * (1 + 1e-9)) else spent
+
+
+def _otherwise(setting: Setting, budget: Budget, design: Design) -> tuple[float, float, float]:
+    """The budget and the total of all labels without the assumption on known randomizers, and the total of counts."""
+    if not setting.model.known:
+        return math.nan, math.nan, math.nan
+    return budget.fallback, budget.fallback_total(design), counts_total(setting.model, budget.queries, budget.delta)
 
 
 def _as_one_group(setting: Setting) -> str:
@@ -297,6 +325,7 @@ class _Planner:
             assumptions(setting, budget, spent),
             self._complete,
             dependence(setting, design.table),
+            *_otherwise(setting, budget, design),
         )
 
     def _design(self, setting: Setting) -> Design:
@@ -327,7 +356,7 @@ class _Planner:
         return Step(
             epsilon,
             setting.wrong(design.table),
-            budget.cost(design),
+            budget.total(design),
             setting.votes_total(budget.queries, budget.delta, budget.voters),
         )
 

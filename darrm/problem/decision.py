@@ -151,6 +151,20 @@ def decision_by(model: VoterModel, epsilon: float, delta: float = 0.0) -> Decisi
     return DecisionProblem(model.groups, epsilon, delta, model.classes, model.max_affected, model.adjacency, model.none)
 
 
+def any_voters(problem: DecisionProblem) -> DecisionProblem:
+    """The problem where voters of a known randomizer may be any mechanism of the same epsilon: the assumption fails."""
+    groups = [VoterGroup(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
+    return DecisionProblem(
+        groups,
+        problem.epsilon,
+        problem.delta,
+        problem.classes,
+        problem.max_affected,
+        problem.adjacency,
+        problem.none,
+    )
+
+
 def allowance(problem: AnyProblem) -> float:
     """The epsilon of one release in multiples of that of a vote; NaN unless all votes have one finite epsilon.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from darrm.problem.groups import assumption
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, listed, pair
 
 if TYPE_CHECKING:
-    from darrm.baselines.entries import Comparison
+    from darrm.baselines.entries import Comparison, Entry
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
 
@@ -24,6 +25,7 @@ _MEANT = {
     "prior.",
 }
 _LABELS, _VOTES = "epsilon, all labels", "epsilon, all votes"
+_ANY = "same, others any mechanism"
 RATE_HEADS = ("rule", "error rate", _DISAGREEMENT)
 CURVE_HEADS = ("epsilon, one vote", _ERROR, _LABELS, _VOTES)
 CURVE_TITLE = "Label error rate by the epsilon of one vote"
@@ -36,6 +38,22 @@ def together(plan: Plan) -> str:
         f"{_hardly(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
         f"privacy budget {pair(plan.total_epsilon, plan.total_delta)}."
     )
+
+
+def otherwise(plan: Plan) -> list[str]:
+    """What the labels and counts guarantee where the randomizer is known; nothing of other voters."""
+    if math.isnan(plan.fallback):
+        return []
+    problem, delta = plan.design.problem, exactly(plan.total_delta)
+    labels = "The label is" if plan.queries == 1 else "All labels together are"
+    records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
+    return [
+        f"This total holds if {assumption(problem)}.{records}",
+        f"{labels} ({at_least(plan.fallback)}, {delta})-DP if only the affected voters randomize as stated, and the "
+        "others may be any mechanism. If you do not know which of the two holds, claim this total alone.",
+        f"The counts of the votes, without the votes, are ({at_least(plan.counts)}, {delta})-DP for all queries "
+        "together under the first assumption, against somebody who sees every count, as in secure aggregation.",
+    ]
 
 
 def _hardly(plan: Plan) -> str:
@@ -175,7 +193,12 @@ def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
     """The columns of `mechanism_rows`: with costs if the objective is not the label error rate."""
     if comparison.held == "one release":
         return ("mechanism", *_figures(comparison), "tight epsilon", "verified")
-    return ("mechanism", *_of_labels(comparison), _LABELS, _VOTES)
+    return ("mechanism", *_of_labels(comparison), _LABELS, *[_ANY] * _known(comparison), _VOTES)
+
+
+def _known(comparison: Comparison) -> bool:
+    """Whether there is a total for voters of a known randomizer, and one for any voters."""
+    return not math.isnan(comparison[0].fallback)
 
 
 def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -195,11 +218,20 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
         (
             row.called,
             *(_figure(getattr(row, name)) for name in figures),
-            at_least(row.total) if row.within else f"{at_least(row.total)} (over)",
+            *_totals(row, comparison),
             at_least(row.aggregator),
         )
         for row in comparison
     ]
+
+
+def _totals(row: Entry, comparison: Comparison) -> list[str]:
+    """The totals of all labels, those above their budgets marked."""
+    over = ["" if row.within or (row.total <= comparison.total_epsilon and _known(comparison)) else " (over)"]
+    shown = [f"{at_least(row.total)}{over[0]}"]
+    if _known(comparison):
+        shown.append(f"{at_least(row.fallback)}{' (over)' * (row.fallback > comparison.fallback_epsilon)}")
+    return shown
 
 
 def _figures(comparison: Comparison) -> dict[str, str]:
@@ -238,10 +270,17 @@ def columns_meant(comparison: Comparison) -> str:
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified "
             "is listed for scale only: it is not certified for the guarantee."
         )
+    if _known(comparison):
+        columns = (
+            f" Same, others any mechanism: if only the affected voters randomize as stated; at most "
+            f"{exactly(comparison.fallback_epsilon)} in this plan."
+        )
+    else:
+        columns = ""
     over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
     return (
-        f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels together. "
-        "Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
+        f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
+        f"together.{columns} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
         f"{exactly(comparison.total_delta)}.{over}"
     )
 
@@ -290,7 +329,11 @@ def comparison_html(comparison: Comparison) -> Markup:
 
 def plan_html(plan: Plan) -> Markup:
     """A plan in the order in which people ask."""
-    parts = [paragraph(together(plan)), *map(paragraph, remarks(plan)), grid(RATE_HEADS, wrong_rows(plan))]
+    parts = [
+        paragraph(together(plan)),
+        *map(paragraph, [*otherwise(plan), *remarks(plan)]),
+        grid(RATE_HEADS, wrong_rows(plan)),
+    ]
     if plan.comparison is not None:
         parts.append(comparison_html(plan.comparison))
     if plan.curve:

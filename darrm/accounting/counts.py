@@ -1,0 +1,55 @@
+"""The total of the counts of votes by a known randomizer, against somebody who sees every count but no vote."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from darrm.accounting.many_answers import of_rows
+from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.voters import among, epsilon_of
+from darrm.errors import InputError
+from darrm.problem.counts import count_vectors
+from darrm.problem.decision import decision_by
+from darrm.problem.model import VoterModel
+from darrm.problem.truths import truths_of
+
+_MOST = 2_000_000  # probabilities of all rows
+_ROUNDING = 2.0**-52
+_CLOSE = 1e-2  # relative accuracy
+
+
+def counts_total(model: VoterModel, queries: int, delta: float) -> float:
+    """The least epsilon of the counts of all queries together at ``delta``, rounded up.
+
+    The counts of the voters that do not collude have the distribution B[h] for true answers h, the rows of the kernel
+    of `darrm.problem.truths`, and one record changes at most ``max_affected`` of the truths. Queries may be adaptive;
+    the bound is that of the votes themselves where the rows are too many to list, or a group has no known randomizer.
+
+    Examples
+    --------
+    A hundred counts of 25 voters of randomized response, and a hundred times the votes behind them:
+
+    >>> import darrm
+    >>> from darrm.accounting.counts import counts_total
+    >>> group = darrm.VoterGroup(25, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=0)
+    >>> round(counts_total(darrm.DecisionProblem([group], epsilon=1.0).model, 100, 1e-6), 1)
+    12.3
+    """
+    votes = epsilon_of(among(model.affected, queries), delta)
+    if len(model.groups) > 1 or not model.known:
+        return votes
+    truths = truths_of(decision_by(model, 1.0, 0.5))
+    [kernel] = truths.kernels
+    if kernel is None:
+        return votes
+    vectors = count_vectors(truths.problem.K, truths.problem.n_classes)
+    moved = np.abs(vectors[:, None] - vectors[None]).sum(axis=2) // 2
+    on, off = np.nonzero((moved > 0) & (moved <= model.max_affected))
+    once = on < off  # a row stands for both directions
+    if once.sum() * kernel.rounded.shape[1] > _MOST:
+        return votes
+    rows = OutcomeRows(kernel.rounded[on[once]], kernel.rounded[off[once]], _ROUNDING)
+    try:
+        return min(votes, of_rows(rows, queries, delta, _CLOSE).upper)
+    except InputError:  # delta is below what is unavoidable
+        return votes
