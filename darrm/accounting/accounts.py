@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import plain_values
 from darrm.problem.limits import adjacency_in_print
 from darrm.storage.sealed_json import finite
 
@@ -99,7 +100,7 @@ class Labels:
         """The name by which a ledger knows the design."""
         more = [part.table_hex for part in sorted(self.fewer, key=lambda part: part.present)]
         tables = [[float.fromhex(value).hex() for value in part] for part in (self.table_hex, *more)]
-        return _digest([asdict(self.problem), tables])
+        return _digest([plain_values(self.problem), tables])
 
 
 @dataclass

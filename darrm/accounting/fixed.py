@@ -52,6 +52,15 @@ def fixed_voters(problem: ByGroups, delta: float) -> float:
     return max(epsilon_of(who.voters, delta) for who in sets_reached(problem))
 
 
+def check_fresh(problem: ByGroups) -> None:
+    """Refuse a known randomizer for fixed voters, whose answers repeat the same coins."""
+    if problem.known:
+        raise InputError(
+            "A known randomizer is for fresh voters, who draw every vote with new coins. Got fixed voters. Leave the "
+            "randomizer out: the privacy of fixed voters covers all their answers."
+        )
+
+
 def labels_allowance(problem: ByGroups, epsilon: float, delta: float) -> Privacy | None:
     """The budget of all labels, taken for non-private voters, that makes them (epsilon, delta)-DP for these voters.
 
@@ -94,6 +103,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     """`darrm.accounting.compose` for fixed voters."""
     labels = one_label(design)
     problem = labels.problem
+    check_fresh(problem)
     bounds: dict[str, float] = {}
     voters = fixed_voters(problem, delta)
     if voters < math.inf:
@@ -165,6 +175,7 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
     ``most`` if the voters alone are (epsilon, delta)-DP, because any number of labels is then.
     """
     label = one_label(design)
+    check_fresh(label.problem)
     if labels_allowance(label.problem, epsilon, delta) is None:
         return most
     limited = []

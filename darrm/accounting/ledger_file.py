@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
@@ -15,6 +15,7 @@ from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_
 from darrm.accounting.fixed import fixed_voters
 from darrm.design.content import problem_in_file
 from darrm.errors import InputError, OutputError
+from darrm.problem.groups import plain_values
 from darrm.problem.limits import adjacency_text
 from darrm.storage import sealed_json
 from darrm.storage.atomic import Part, keep_names, move, resolved
@@ -141,7 +142,9 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the content of the ledger by ``state``; on disk when this returns. Call it with the lock held."""
-    said = {name: value for name, value in asdict(state).items() if value or name not in ("ids", "streams", "again")}
+    said = {
+        name: value for name, value in plain_values(state).items() if value or name not in ("ids", "streams", "again")
+    }
     for name, account in state.designs.items() if state.voters == "fixed" else ():
         said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
     sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(said)}, NO_SECOND)

@@ -24,9 +24,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
 from darrm.problem import encodings
-from darrm.problem.class_corners import ClassCase
 from darrm.problem.decision import AnyProblem
-from darrm.problem.group_corners import GroupCase
 from darrm.problem.limits import guarantee, losses
 
 # e^-400: a smaller probability counts as 0, which is counted against the guarantee.
@@ -229,7 +227,7 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
 
     def separate(epsilon: Decimal) -> _Direction:
         worst = largest(search.worst_cases(epsilon))
-        reached = worst.case.reached if isinstance(worst.case, GroupCase | ClassCase) else ()
+        reached = getattr(worst.case, "reached", ())  # a decision's
         with decimals(Decimal(1)):
             return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
 

@@ -16,6 +16,7 @@ from darrm.errors import BudgetError
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import assumption
 
 _NOTHING_CHARGED = "Nothing was released or charged."
 
@@ -24,6 +25,11 @@ def conditions(state: State) -> list[str]:
     """The assumptions on the rows of votes, in words."""
     charged = any(account.charged for account in state.accounts.values())
     labels = [account.problem for account in state.designs.values() if account.charged or not charged]
+    known = [f"{assumption(problem)}" for problem in labels if problem.known]
+    return [*dict.fromkeys(known), *_of_rows(state, labels, charged=charged)]
+
+
+def _of_rows(state: State, labels: list[AnyProblem], *, charged: bool) -> list[str]:
     if state.voters != "fresh" or not (any(map(answer_anew, labels)) if labels else not charged):
         return []
     if state.again:

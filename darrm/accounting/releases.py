@@ -21,6 +21,7 @@ from darrm.accounting.hulls import counts_region, hull
 from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
 from darrm.accounting.rows import OutcomeRows
 from darrm.certificate.classes import ClassSeparation
+from darrm.certificate.truths import TruthSeparation
 from darrm.design.design import Design
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import AnyProblem, decision_by
@@ -149,7 +150,7 @@ def class_rows(table: Array, model: VoterModel, together: tuple[int, ...] | None
     differ within their relative error, and then all of them give the same bound.
     """
     decision = decision_by(model, 1.0, 0.5)  # the cases do not depend on the limit
-    search = ClassSeparation(table, guarantee(decision))
+    search = (TruthSeparation if model.known else ClassSeparation)(table, guarantee(decision))
     on, off = (np.concatenate(side) for side in zip(*search.rows(together), strict=True))
     apart = (on != off).any(axis=1)
     if says_nothing(table, decision):

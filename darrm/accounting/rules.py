@@ -18,7 +18,7 @@ from darrm.accounting import filters, released_once
 from darrm.accounting.accounts import Account, Labels, Other
 from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
-from darrm.accounting.fixed import fixed_voters
+from darrm.accounting.fixed import check_fresh, fixed_voters
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import MOST_COUNTED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
@@ -60,6 +60,8 @@ def _of_rule(state: State) -> str:
 
 def take(state: State, account: Account, n: int) -> None:
     """Add ``n`` uses to an account of ``state``, or raise and add none."""
+    if isinstance(account, Labels):
+        _check_known(state, account)
     before = account.charged
     if before + n > MOST_COUNTED:
         raise BudgetError(f"A ledger counts to 2^64 of {account.said}, and {before} are charged. {_NOTHING_CHARGED}")
@@ -69,6 +71,24 @@ def take(state: State, account: Account, n: int) -> None:
     except BaseException:
         account.charged = before
         raise
+
+
+def _check_known(state: State, account: Labels) -> None:
+    """Refuse labels by a known randomizer for fixed voters, or beside labels for which other voters are assumed.
+
+    Votes of one design may be computed from earlier votes of another, unless both rest on the same assumption. A label
+    of the second could then reveal coins that protect the first.
+    """
+    if state.voters == "fixed":
+        check_fresh(account.problem)
+    for other in state.designs.values():
+        known = account.problem.known or other.problem.known
+        if known and other.charged and voters_of(other.problem) != voters_of(account.problem):
+            raise InputError(
+                "A ledger with labels by a known randomizer takes labels of the same voters alone, with the same "
+                "randomizer and colluders, because the coins of all their votes protect the labels. Got other voters. "
+                "Describe the voters alike in all designs, or keep a ledger for each."
+            )
 
 
 def _take_exact(state: State, account: Account, n: int) -> None:

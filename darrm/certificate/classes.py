@@ -122,6 +122,9 @@ class ClassSeparation:
     release : array_like, full or symmetric
         X_o(n); see `darrm.problem.class_tables.class_table`.
     limit : Limit of a DecisionProblem
+    start : ndarray of Decimal or float64, full, optional
+        The probabilities of all answers in the place of ``release``, of relative error 1e-50, or 2 u in float64,
+        beside that of the release behind them.
 
     Notes
     -----
@@ -137,10 +140,14 @@ class ClassSeparation:
     replace float64. Lemmas D6 to D9 of docs/decisions.md.
     """
 
-    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
+    def __init__(
+        self, release: ArrayLike | None, limit: Limit[DecisionProblem], start: NDArray[Any] | None = None
+    ) -> None:
         problem = self._problem = limit.problem
         check_arithmetic()
-        self._table = class_table(release, problem)
+        self._start = class_table(release, problem) if start is None else start  # type: ignore[arg-type]  # one is given
+        self._table: Array = self._start.astype(np.float64)
+        self._apart = 0.0 if start is None else 4 * _U
         self._alike = is_symmetric(self._table, problem)
         if entries(problem, alike=self._alike, pure=True, most=MAX_ENTRIES) > MAX_ENTRIES:
             raise InputError(_too_large(problem, alike=self._alike))
@@ -207,7 +214,8 @@ class ClassSeparation:
 
     def facts(self) -> Facts:
         """The number of answers, and the least probability of one."""
-        least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(drawn(self._problem.n_answers)))
+        apart = Fraction(drawn(self._problem.n_answers)) + Fraction(self._apart)
+        least = max(Fraction(0), Fraction(float(self._table.min())) - apart)
         return Facts(answers=self._problem.n_answers, least=least)
 
     def rows(self, together: tuple[int, ...] | None = None) -> Iterator[tuple[Array, Array]]:
@@ -251,7 +259,11 @@ class ClassSeparation:
     @property
     def relative_error(self) -> float:
         """The relative error of every entry that `rows` returns."""
-        return _relative(self._outcomes, self._problem.max_affected, self._problem.n_answers)
+        return self._relative(self._problem.max_affected)
+
+    def _relative(self, reached: int) -> float:
+        """The relative error of entries with that many affected voters."""
+        return _relative(self._outcomes, reached, self._problem.n_answers) + self._apart
 
     @property
     def _outcomes(self) -> int:
@@ -262,7 +274,7 @@ class ClassSeparation:
         return min(exponentials(epsilon)[1], _BEYOND)
 
     def _bounds(self, epsilon: Decimal) -> _Bounds:
-        return _Bounds(epsilon, self._outcomes, self._problem.n_answers, exact=self._exact)
+        return _Bounds(epsilon, self._outcomes, self._problem.n_answers, self._apart, exact=self._exact)
 
     def _worst(self, leaf: _Leaf[_Tables], bounds: _Bounds) -> WorstCase:
         excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
@@ -286,7 +298,7 @@ class ClassSeparation:
         bound = excess[list(answers)].sum()
         if not self._exact and bound > 0:  # the worst case is that of sums over answers, which were rounded
             bound = bound * (1 + 4 * excess.size * _U)
-        rounding = 0.0 if self._exact else 4 * _relative(self._outcomes, reached, excess.size) * p_side
+        rounding = 0.0 if self._exact else 4 * self._relative(reached) * p_side
         case = ClassCase(answers, self._groups_of(leaf, at))
         share = len(answers) / excess.size
         return WorstCase(min(self._with_failures(bound), 1.0), rounding, case, p_side, q_side, difference, share)
@@ -320,6 +332,8 @@ class ClassSeparation:
 
     def _leaves_float64(self) -> bool:
         """Whether a product of a positive entry and weights of all affected voters could be below 1e-290."""
+        if (self._start[self._table == 0] != 0).any():  # rounded to 0
+            return True
         least = float(self._table[self._table > 0].min())
         logs = []
         for group, bit in zip(self._problem.groups, self._bits, strict=True):
@@ -346,7 +360,7 @@ class ClassSeparation:
     def _fresh_leaves(self) -> Iterator[_Leaf[_Tables]]:
         X: NDArray[Any] = self._table
         if self._exact:
-            X = in_decimals(X)
+            X = self._start if self._start.dtype == np.object_ else in_decimals(X)
         return self._reached(_Tables(X, X, X - X), (), (), self._problem.max_affected)
 
     def _pairs(self) -> Iterable[_Leaf[_Pair]]:
@@ -446,24 +460,25 @@ def _relative(outcomes: int, reached: int, answers: int) -> float:
 class _Bounds:
     """Upper bounds on V_o - e^epsilon W_o, rounding included."""
 
-    def __init__(self, epsilon: Decimal, outcomes: int, answers: int, *, exact: bool) -> None:
+    def __init__(self, epsilon: Decimal, outcomes: int, answers: int, apart: float, *, exact: bool) -> None:
         with decimals(epsilon):
             self._grow, self._kappa = epsilon.exp(), epsilon.exp() - 1
         self._outcomes, self._answers, self._exact = outcomes, answers, exact
+        self._apart = drawn(answers) + apart
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
         """Bounds for tables with that many affected voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
         V, W, D = tables
         if self._exact:
-            apart = Decimal(drawn(self._answers))
+            apart = Decimal(self._apart)
             with decimals(Decimal(1)):
                 return np.asarray(V * (1 + apart + _EXACT) - W * (self._grow * (1 - apart - _EXACT)))
-        relative = _relative(self._outcomes, reached, self._answers) + 8 * _U
+        relative = 1.01 * (_U * (self._outcomes + 2) * reached + self._apart) + 8 * _U
         bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
         if self._kappa < 1000:
             kappa = float(self._kappa) * (1 - relative)
             r = self._outcomes
-            errors = (4 * r + 4) * (reached + 1) * _U + drawn(self._answers)
+            errors = (4 * r + 4) * (reached + 1) * _U + self._apart
             absolute = 1.1 * gaps * errors + (1e-300 if reached else 0.0)
             np.minimum(bounds, D - W * kappa + absolute, out=bounds)
         return np.asarray(bounds)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate import classes, groups
+from darrm.certificate import classes, groups, truths
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_arithmetic, check_size
 from darrm.errors import InputError
@@ -57,9 +57,12 @@ class Engine(NamedTuple):
 
 _TWO = Engine(groups.check_size, groups.GroupSeparation)
 _SEVERAL = Engine(classes.check_size, classes.ClassSeparation)
+_KNOWN = Engine(truths.check_size, truths.TruthSeparation)
 
 
 def _of_decisions(problem: DecisionProblem) -> Engine:
+    if problem.known:
+        return _KNOWN
     return _TWO if problem.binary else _SEVERAL
 
 

@@ -19,7 +19,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from darrm.certificate.group_search import Found, GroupSearch, prefixes, searcha
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
-from darrm.numerics.arrays import in_decimals
+from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, exponentials, rounded_up
@@ -48,6 +48,7 @@ _SAFE = 1e-290  # smaller products could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative error of some thousand operations with 60 digits
 _BEYOND = 1e300
+_BELOW = 1 - Fraction(1, 2**50)  # times a least probability with rounding: below it without
 
 
 class _Tables(NamedTuple):
@@ -97,6 +98,8 @@ class GroupSeparation:
     release : array_like, shape of the problem
         X(n), the probability of answer 1.
     limit : Limit of a DecisionProblem
+    start : ndarray of Decimal or float64, shape (2, *shape of the problem), optional
+        The probabilities of both answers in the place of ``release``, of relative error 1e-50, or 2 u in float64.
 
     Notes
     -----
@@ -110,10 +113,22 @@ class GroupSeparation:
     could be below 1e-290, decimals of 60 digits replace float64.
     """
 
-    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
+    def __init__(
+        self, release: ArrayLike | None, limit: Limit[DecisionProblem], start: NDArray[Any] | None = None
+    ) -> None:
         check_size(limit.problem)
         self._problem = limit.problem
-        self._table = binary_table(release, limit.problem)
+        if start is None:
+            X = binary_table(release, limit.problem)  # type: ignore[arg-type]  # one of the two is given
+            self._answers, self._least = (
+                np.stack([1 - X, X]),
+                min(Fraction(float(X.min())), 1 - Fraction(float(X.max()))),
+            )
+            self._in_decimals = partial(_both_in_decimals, X)
+        else:
+            self._answers = start.astype(np.float64)
+            self._least = Fraction(start.min()) * _BELOW
+            self._in_decimals = partial(_in_decimals, start)
         self._corners, self._fails = group_corners(limit.problem)
         self._exact = self._leaves_float64()
         count = entries(limit.problem, pure=bool(self._fails), most=MAX_ENTRIES)
@@ -166,8 +181,7 @@ class GroupSeparation:
 
     def facts(self) -> Facts:
         """The number of answers, two, and the least probability of one."""
-        low, high = Fraction(float(self._table.min())), Fraction(float(self._table.max()))
-        return Facts(answers=2, least=min(low, 1 - high))
+        return Facts(answers=2, least=self._least)
 
     @cached_property
     def _searches(self) -> dict[int, GroupSearch]:
@@ -175,8 +189,9 @@ class GroupSeparation:
         if self._exact or self._fails or not searchable(self._problem, self._corners):
             return {}
         # Where swapping the answers and all votes changes nothing, a case has a mirror image.
-        mirrored = np.allclose(self._table, 1 - np.flip(self._table), rtol=0, atol=1e-12)
-        tables = {1: self._table} if mirrored else {0: 1 - self._table, 1: self._table}
+        X0, X1 = self._answers
+        mirrored = np.allclose(X1, np.flip(X0), rtol=0, atol=1e-12)
+        tables = {1: X1} if mirrored else {0: X0, 1: X1}
         return {answer: GroupSearch(X, self._problem, self._corners) for answer, X in tables.items()}
 
     def _place(self, answer: int, reached: tuple[int, ...], at: Sequence[tuple[int, int]]) -> GroupCase:
@@ -242,8 +257,9 @@ class GroupSeparation:
 
     def _leaves_float64(self) -> bool:
         """Whether a product of a positive entry and weights of all affected voters could be below 1e-290."""
-        X = self._table
-        least = min(float(side[side > 0].min(initial=1.0)) for side in (X, 1 - X))
+        if self._least and not float(self._least):  # rounded to 0
+            return True
+        least = float(self._answers[self._answers > 0].min(initial=1.0))
         logs = []
         for group, corners in zip(self._problem.groups, self._corners, strict=True):
             weights = [w for corner in corners for w in (corner.p, corner.not_p, corner.q, corner.not_q) if w]
@@ -261,11 +277,8 @@ class GroupSeparation:
         return iter(self._kept)
 
     def _fresh_blocks(self) -> Iterator[_Block]:
-        X: NDArray[Any] = self._table
-        if self._exact:
-            X = in_decimals(X)
-        both = np.stack([1 - X, X])
-        return self._reached(_Tables(both, both, X - X), (), (), self._problem.max_affected)
+        both = self._in_decimals() if self._exact else self._answers
+        return self._reached(_Tables(both, both, both[1] - both[1]), (), (), self._problem.max_affected)
 
     def _reached(
         self, tables: _Tables, reached: tuple[int, ...], states: tuple[int, ...], left: int
@@ -285,6 +298,16 @@ class GroupSeparation:
                 level = _one_more(level, steps, prefixes(len(steps), n))
             sets, sure = level.difference.shape[1:3]
             yield from self._reached(level, (*reached, n), (*states, sets * sure), left - n)
+
+
+def _both_in_decimals(X: Array) -> NDArray[Any]:
+    """Both answers of a table in decimals of the caller's context."""
+    exact = in_decimals(X)
+    return np.stack([1 - exact, exact])
+
+
+def _in_decimals(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.dtype == np.object_ else in_decimals(values)
 
 
 class _Step:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, outputs, totals
-from darrm.cli.problem import cost_option, goal_option, none_option, take_asked
+from darrm.cli.problem import cost_option, goal_option, none_option, randomizer_options, take_asked
 from darrm.errors import InputError
+from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
 from darrm.show import plan_words, wording
 
@@ -43,6 +44,7 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 @common.randomized_option
 @goal_option
 @cost_option
+@randomizer_options
 @none_option
 @common.number(
     "--queries",
@@ -109,7 +111,9 @@ def command(
     common.draw(plot, lambda: plot_comparison(problem, entries))
     common.wrote(out, plot)
     if as_json:
-        common.print_json({"problem": asdict(problem), "mechanisms": [_values(entry, queries) for entry in entries]})
+        common.print_json(
+            {"problem": plain_values(problem), "mechanisms": [_values(entry, queries) for entry in entries]}
+        )
         return
     _show(problem, entries)
     if not math.isnan(entries[0].error):

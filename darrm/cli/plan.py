@@ -11,7 +11,7 @@ import click
 
 from darrm.cli import common, outputs
 from darrm.cli.long_run import progress
-from darrm.cli.problem import columns_option
+from darrm.cli.problem import columns_option, randomizer_options
 from darrm.cli.suggestions import line, options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.command("plan", short_help="Plan many labels within one privacy budget.")
 @setting_options
 @columns_option
+@randomizer_options
 @common.number("--at-most", "For epsilon auto: largest epsilon of one vote, in nats.")
 @common.number("--aggregator-epsilon", "For epsilon auto: largest epsilon of all votes together, in nats.")
 @click.option("--no-comparison", is_flag=True, help="Leave out the comparison with other mechanisms.")

@@ -21,6 +21,21 @@ cost_option = click.option(
     help="With --group: C00,C01,C10,C11, where Cry is the cost of answer r if the truth is y [0 if r is y, else 1]; "
     f"row by row for more classes. A further row is the cost of the answer none. {common.NOT_RESTING}",
 )
+randomizer_options = common.options(
+    click.option(
+        "--randomizer",
+        shell_complete=common.known("response"),
+        help="Fresh voters that draw every vote from their true answer by a known randomizer, with new, secret coins: "
+        "response (randomized response of EPSILON), or a table P00:P01/P10:P11, where Pyv is the probability of vote v "
+        "if the true answer is y. The guarantee then rests on it [any mechanism].",
+    ),
+    click.option(
+        "--colluders",
+        metavar="C[,...]",
+        help="With --randomizer, required: largest number of voters of each group that may tell their votes, learn "
+        "from them, repeat them or forget to randomize. Records at these voters have no guarantee.",
+    ),
+)
 none_option = common.number(
     "--none", "With --group: allow a further answer, none of the classes, at this cost, e.g. .3."
 )
@@ -41,6 +56,7 @@ decision_options = common.options(
         "files. --max-affected is then over all groups [as many as they allow].",
     ),
     columns_option,
+    randomizer_options,
     click.option(
         "--accuracy",
         help="With --group: A1,A2,..., the accuracy of a vote of each group, such as .7,.6; one number is for all "
@@ -67,7 +83,7 @@ decision_options = common.options(
 )
 # By their names in Python: what says something of one kind of voters alone. All else is for `darrm.solve` to refuse.
 _OF_EQUALS = ("K", "epsilon", "Delta", "randomized_response")
-_OF_GROUPS = ("group", "accuracy", "cost", "classes", "none", "columns")
+_OF_GROUPS = ("group", "accuracy", "cost", "classes", "none", "columns", "randomizer", "colluders")
 
 
 def _flags() -> dict[str | None, str]:

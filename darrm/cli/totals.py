@@ -82,6 +82,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     if not groups:
         K, Delta = check_count("K", K), real("Delta", 0.0 if Delta is None else Delta, 0, 1, "[)")
         groups = [[K, epsilon, Delta, None, None]]
+    groups = typed.randomized(groups, values.pop("randomizer", None), values.pop("colluders", None))
     taken["groups"] = typed.named(groups, values.pop("columns", None))
     base, accuracy = values.pop("base_accuracy"), values.pop("accuracy")
     if base is not None:

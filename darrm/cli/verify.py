@@ -124,6 +124,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
     )
     click.echo(
         "Assumed: the voters are as stated, and vote independently given the data"
+        + _COINS * any("randomizer" in group for group in content["problem"].get("groups", []))
         + ("; who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
     return NOT_HELD.status if found.wrong else DONE.status
@@ -140,6 +141,9 @@ def _guarantees(content: dict[str, Any]) -> str:
     )
 
 
+_COINS = "; voters of a known randomizer draw every vote with new, secret coins, learn from none, and use no vote twice"
+
+
 def _voters(problem: dict[str, Any]) -> str:
     """The voters that a file states, to be compared with the real ones."""
     most = problem["max_affected"]
@@ -148,6 +152,11 @@ def _voters(problem: dict[str, Any]) -> str:
     for group in problem.get("groups", [one | {"max_affected": most}]):
         private = group["epsilon"] is not None
         each = f"({group['epsilon']!r}, {group['delta']!r})-DP each" if private else "non-private"
+        if "randomizer" in group:
+            known = group["randomizer"]
+            how = f"by randomized response of epsilon {group['epsilon']!r}" if isinstance(known, str) else f"by {known}"
+            but = f" but {group['colluders']}, which have no guarantee" if group["colluders"] else ""
+            each = f"known to draw every vote from its true answer {how}, all{but}"
         fewer = (
             f", at most {group['max_affected']} affected" if group["max_affected"] < min(most, group["count"]) else ""
         )

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from darrm.constraints.classes import ClassRows
 from darrm.constraints.groups import GroupRows
 from darrm.constraints.rows import MajorityRows
+from darrm.constraints.truths import TruthRows
 from darrm.constraints.usual import ReadyRows
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
@@ -67,6 +68,8 @@ class ConstraintRows(Protocol):
 
 
 def _of_decisions(limit: Limit[DecisionProblem], columns: Any) -> ConstraintRows:
+    if limit.problem.known:
+        return TruthRows(limit, columns)
     return GroupRows(limit, columns) if limit.problem.binary else ClassRows(limit, columns)
 
 

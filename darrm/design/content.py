@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict
 from typing import Any
 
 from darrm.errors import InputError
 from darrm.problem.decision import AnyProblem, DecisionProblem
-from darrm.problem.groups import VoterGroup
+from darrm.problem.groups import VoterGroup, plain_values
 from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
 from darrm.storage.sealed_json import MAX_BYTES
 
 FORMAT, VERSION = "darrm-design", 2
+_KNOWN = {"randomizer", "colluders"}  # keys of groups with a known randomizer alone
 AGAIN = "Export the design again with save, or solve it anew."
 # Certificates are computed in float64 in a fixed order, errors through library functions: relative tolerance.
 _SAME = 1e-9
@@ -44,7 +44,7 @@ def check_filed(problem: object) -> None:
 
 def problem_in_file(problem: AnyProblem) -> dict[str, Any]:
     """A problem as plain values; the key for names of voters is present only if there are names."""
-    values = asdict(problem)
+    values = plain_values(problem)
     if problem.voters is not None:
         for group, written in zip(problem.groups, values["groups"], strict=True):
             written["names"] = list(group.names or ())
@@ -84,7 +84,8 @@ def problem_of(content: dict[str, Any]) -> AnyProblem:
         raise InputError("problem must have a value for all its parameters. Got null")
     if kind is MajorityProblem:
         return MajorityProblem(**content)
-    if any(sorted(group.keys() - {"names"}) != sorted(VoterGroup.__dataclass_fields__) for group in content["groups"]):
+    fields = set(VoterGroup.__dataclass_fields__)
+    if any(group.keys() - {"names"} not in (fields, fields - _KNOWN) for group in content["groups"]):
         raise InputError("a group must have exactly its own parameters")
     if any(group[name] is None for group in content["groups"] for name in group if name != "epsilon"):
         raise InputError("a group must have a value for all its parameters. Got null")

@@ -15,6 +15,7 @@ from darrm.constraints.classes import ClassColumns, ClassRows, check_variables
 from darrm.constraints.engines import Columns
 from darrm.constraints.groups import GroupRows, TableColumns
 from darrm.constraints.rows import HalfColumns
+from darrm.constraints.truths import TruthRows
 from darrm.design.costs import costs_at_rows, costs_in, expected_cost
 from darrm.design.cuts import Candidates, CutFinder, separators
 from darrm.design.optimum import WEIGHT_FLOOR, check_optimal, exact_upper_bound, raised, searching, upper_bound
@@ -201,7 +202,7 @@ class Search:
     def _exactly(self, multipliers: Array, bound_by: Sequence[Any]) -> float:
         """The bound from exact rows, where that from rounded rows loses too much to rounding; else infinity."""
         of, rows = self.of, self.finders[0].rows
-        if len(self.held) > 1 or not isinstance(rows, GroupRows | ClassRows):
+        if len(self.held) > 1 or not isinstance(rows, GroupRows | ClassRows | TruthRows):
             return math.inf
         if not float(multipliers[multipliers > 0].sum()) * rows.rounding > _PAID:
             return math.inf

@@ -17,13 +17,14 @@ Vector = tuple[int, ...]
 Limit = tuple[Fraction | None, Fraction]
 MOST_VOTES = 2_000_000  # rows of a table in full
 _U = Fraction(1, 2**53)
+_ROW = Fraction(1, 10**9)
 _FAR = Fraction(10_000)  # nats of a profile
 _MOST = 10**6  # voters, and nats of one vote or decision
 _CLASSES = 64
 _SHARED = {"epsilon", "delta", "max_affected", "adjacency"}
 _OF_MAJORITY = _SHARED | {"K", "m", "Delta"}
 _OF_DECISION = _SHARED | {"groups", "classes", "none"}
-_OF_GROUP = {"count", "epsilon", "delta", "max_affected", "names"}
+_OF_GROUP = {"count", "epsilon", "delta", "max_affected", "names", "randomizer", "colluders"}
 _OF_CERTIFICATE = {"holds", "needed_delta", "tight_epsilon", "worst_case", "probabilities", "rounding"}
 _OF_PART = {"present", "gap", "expected_cost", "table_hex"}
 _OF_ALL = {"format", "version", "problem", "objective", "gap", "certificate", "profile", "made_with", "sha256"}
@@ -35,13 +36,20 @@ _OF_DECISIONS = _OF_ALL | {"table", "table_hex", "ordered", "expected_cost", "ab
 class Group:
     """``count`` voters, each (epsilon, delta)-DP, of which at most ``affected`` are affected.
 
-    ``epsilon`` is None if it is infinite.
+    ``epsilon`` is None if it is infinite. All voters but ``colluders`` draw their votes from true answers, if
+    ``randomizer`` says how: Pr[vote | truth], a row for each truth, or "response" for randomized response of epsilon.
     """
 
     count: int
     epsilon: Fraction | None
     delta: Fraction
     affected: int
+    randomizer: tuple[tuple[Fraction, ...], ...] | str | None = None
+    colluders: int = 0
+
+    def truths(self, classes: int) -> int:
+        """The number of true answers."""
+        return len(self.randomizer) if isinstance(self.randomizer, tuple) else classes
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class Release:
     @property
     def mirrored(self) -> bool:
         """Whether two answers change places if all votes do: then one of them is enough to look at."""
-        if self.classes != 2 or len(self.table) != 2:
+        if self.classes != 2 or len(self.table) != 2 or any(isinstance(g.randomizer, tuple) for g in self.groups):
             return False
         return self.table[0] == self.table[1][::-1]  # the last vectors first: all votes turned
 
@@ -179,7 +187,9 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
             _whole(group["count"], 1, _MOST),
             None if group["epsilon"] is None else _positive(group["epsilon"], _MOST),
             _number(group["delta"], 0, 1),
-            _whole(group["max_affected"], 1, group["count"]),
+            _whole(group["max_affected"], 1, group["count"] - _colluders(group)),
+            _randomizer(group),
+            _colluders(group),
         )
         for group in problem["groups"]
     )
@@ -188,6 +198,9 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
     if isinstance(named, list) and (any(type(name) is not str for name in named) or len({*named}) < len(named)):
         raise ValueError("classes must have a name each, or be a number")
     classes = _whole(len(named) if isinstance(named, list) else named, 2, _CLASSES)
+    for group in groups:
+        if isinstance(group.randomizer, tuple) and any(len(row) != classes for row in group.randomizer):
+            raise ValueError("a randomizer must have a probability for each class")
     none = problem.get("none", False)
     if type(none) is not bool:
         raise ValueError("none must be true or false")
@@ -217,6 +230,31 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
             if count
         )
         yield release(f"the table for {list(present)} present voters", part, own)
+
+
+def _colluders(group: dict[str, Any]) -> int:
+    if ("colluders" in group) != ("randomizer" in group):
+        raise ValueError("a randomizer and colluders go together")
+    return _whole(group.get("colluders", 0), 0, group["count"] - 1)
+
+
+def _randomizer(group: dict[str, Any]) -> tuple[tuple[Fraction, ...], ...] | str | None:
+    """The randomizer of a group as exact numbers: every row of a table is divided by its sum."""
+    given = group.get("randomizer")
+    if "randomizer" not in group:
+        return None
+    if group["delta"] != 0:
+        raise ValueError("voters with a randomizer must have no delta")
+    if given == "randomized response":
+        if group["epsilon"] is None:
+            raise ValueError("randomized response must have a finite epsilon")
+        return "response"
+    if type(given) is not list or not 2 <= len(given) <= _CLASSES or any(type(row) is not list for row in given):
+        raise ValueError("a randomizer must be a table, or randomized response")
+    rows = [[_number(value, 0, 2) for value in row] for row in given]
+    if any(abs(sum(row, Fraction(-1))) > _ROW for row in rows):
+        raise ValueError("the rows of a randomizer must sum to 1")
+    return tuple(tuple(value / sum(row) for value in row) for row in rows)
 
 
 def _check_voters(groups: list[dict[str, Any]]) -> None:

@@ -315,11 +315,17 @@ def _case(
         if found := re.fullmatch(r"group (\d+) (.*)", name):
             g, place = int(found[1]) - 1, found[2]
         place = place.removeprefix("at ") if place.startswith("at (") else place
+        known = release.groups[g].randomizer is not None
         outcomes = 4 if release.groups[g].delta and release.groups[g].epsilon is not None else 2
         if name == "answer":
             answers = [count]
         elif found := re.fullmatch(r"answer (\d+)", name):
             answers.append(int(found[1]))
+        elif found := re.fullmatch(r"colluders for (\d+)", place):
+            sure[g][int(found[1])] += count
+        elif known and (found := re.fullmatch(r"surely (\d+)", place)):
+            truth = min(int(found[1]), release.groups[g].truths(release.classes) - 1)
+            reached[g][truth, truth] = reached[g].get((truth, truth), 0) + count
         elif place in ("(0,0)", "(1,1)"):
             sure[g][int(place[1])] += count
         elif found := re.fullmatch(r"surely (\d+)", place):
@@ -328,11 +334,13 @@ def _case(
             said = _NAMES[place] if outcomes == 4 else {"(hi,lo)": (1, 0), "(lo,hi)": (0, 1)}[place]
             reached[g][said] = count
         elif found := re.fullmatch(r"from (\d+) to (\d+)", place):
-            reached[g][int(found[1]), int(found[2])] = count
+            last = release.groups[g].truths(release.classes) - 1
+            here, there = (min(int(truth), last) for truth in found.groups())
+            reached[g][here, there] = reached[g].get((here, there), 0) + count
         else:
             reached[g][tuple(int(c) for c in place.strip("()").split(","))] = count
-    moved = [sum(own.values()) for own in reached]
-    sizes = [n + sum(own) for n, own in zip(moved, sure, strict=True)]
+    moved = [sum(count for said, count in own.items() if said[0] != said[1] or len(said) > 2) for own in reached]
+    sizes = [sum(all_of.values()) + sum(own) for all_of, own in zip(reached, sure, strict=True)]
     within = all(n <= group.affected for n, group in zip(moved, release.groups, strict=True))
     if sizes != [group.count for group in release.groups] or sum(moved) > release.affected or not within:
         raise ValueError("not so many voters")

@@ -40,18 +40,56 @@ class Excess(NamedTuple):
     slack: list[Fraction]
 
 
+def of_truths(said: tuple[int, int], group: Group, classes: int, bits: int) -> Corner:
+    """A voter of a known randomizer with the true answers ``said`` on D and on D'.
+
+    The other classes of randomized response are rounded down, which is the response of a larger epsilon. A table is
+    rounded up on D and down on D'.
+    """
+    if isinstance(group.randomizer, tuple):
+        here, there = (group.randomizer[truth] for truth in said)
+        return Corner(
+            tuple((c, above(p, bits)) for c, p in enumerate(here) if p),
+            tuple((c, below(p, bits)) for c, p in enumerate(there) if p),
+        )
+    one, (_, high) = 1 << bits, exponential(group.epsilon or Fraction(0), bits)
+    other = (one << bits) // (high + (classes - 1) * one)  # 1 / (e^epsilon + C - 1)
+    sides = []
+    for truth in said:
+        chances = [one - (classes - 1) * other if c == truth else other for c in range(classes)]
+        sides.append(tuple((c, p) for c, p in enumerate(chances) if p))
+    return Corner(*sides)
+
+
+def placed(group: Group, classes: int) -> tuple[tuple[int, ...], ...]:
+    """What is said of the voters of a group that a case places: `kinds`, or of a known randomizer all true answers."""
+    if group.randomizer is None:
+        return kinds(group, classes)
+    truths = range(group.truths(classes))
+    return tuple(product(truths, truths))
+
+
+def moved(said: tuple[int, ...], group: Group) -> bool:
+    """Whether a voter that is placed so is affected."""
+    return group.randomizer is None or said[0] != said[1]
+
+
 def precision(release: Release) -> int:
     """The number of bits that distinguish e^epsilon' times the least probability from 0."""
     numbers = [x for column in release.table for x in column if x]
     epsilons = [group.epsilon for group in release.groups if group.epsilon is not None]
     finite = [epsilon for epsilon, _ in release.limits if epsilon is not None]
     numbers += [x for x in (*epsilons, *finite, *(group.delta for group in release.groups)) if x]
+    tables = [group.randomizer for group in release.groups if isinstance(group.randomizer, tuple)]
+    numbers += [x for table in tables for row in table for x in row if x]
     numbers += [delta for _, delta in release.limits if delta]
     left, nats = release.affected, max(finite)
     for group in sorted(release.groups, key=lambda group: -(group.epsilon or 0)):
         voters = min(left, group.affected)
         nats += voters * (group.epsilon or 0)
         left -= voters
+    # the coins of all voters of known randomizers
+    nats += sum((group.epsilon or 0) * group.count for group in release.groups if group.randomizer is not None)
     bits = _SPARE + 2 * max(map(smallness, numbers)) + int(3 * nats) + release.affected * _NOT_PRIVATE
     return -(-bits // 64) * 64
 
@@ -95,14 +133,19 @@ def n_kinds(group: Group, classes: int) -> int:
 
 
 def n_cases(release: Release) -> int:
-    """The number of cases that `worst` lists, times the answers that it evaluates."""
+    """The number of cases that `worst` evaluates, times the answers."""
     sizes = [1]
     for group in release.groups:
-        moving = n_kinds(group, release.classes)
-        own = [
-            comb(n + moving - 1, n) * comb(group.count - n + release.classes - 1, release.classes - 1)
-            for n in range(min(group.affected, release.affected) + 1)
-        ]
+        C, truths, honest = release.classes, group.truths(release.classes), group.count - group.colluders
+        own = []
+        for n in range(min(group.affected, release.affected) + 1):
+            if group.randomizer is None:
+                still = comb(group.count - n + C - 1, C - 1)
+                moving = n_kinds(group, C)
+            else:
+                still = comb(honest - n + truths - 1, truths - 1) * comb(group.colluders + C - 1, C - 1)
+                moving = truths**2 - truths
+            own.append(comb(n + moving - 1, n) * still)
         most = min(len(sizes) + len(own) - 1, release.affected + 1)
         sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
     return sum(sizes) * (1 if release.mirrored else len(release.table))
@@ -114,7 +157,8 @@ class Listing:
     def __init__(self, release: Release, bits: int) -> None:
         self.release, self.bits = release, bits
         self.corners = [
-            [corner(said, group, bits) for said in kinds(group, release.classes)] for group in release.groups
+            [(moved(said, group), self._corner(said, group)) for said in placed(group, release.classes)]
+            for group in release.groups
         ]
         self.columns = release.table[1:] if release.mirrored else release.table
         self.sources = lru_cache(maxsize=10_000)(self._sources)
@@ -152,7 +196,7 @@ class Listing:
         there = [[below(x, self.bits) for x in column] for column in table]
         for g, voters in enumerate(reached):
             for said, count in voters.items():
-                own = corner(said, self.release.groups[g], self.bits)
+                own = self._corner(said, self.release.groups[g])
                 for _ in range(count):
                     here, there, left = self._placed(here, there, left, g, own)
         place = 0
@@ -162,23 +206,36 @@ class Listing:
         p, q = (Fraction(sum(side[o][place] for o in answers), 1 << self.bits) for side in (here, there))
         return p, q
 
+    def _corner(self, said: tuple[int, ...], group: Group) -> Corner:
+        if group.randomizer is None:
+            return corner(said, group, self.bits)
+        return of_truths((said[0], said[1]), group, self.release.classes, self.bits)
+
     def _cases(self) -> Iterator[tuple[Table, Table]]:
-        """The tables of every multiset of corners of affected voters, without recursion: there may be thousands."""
+        """The tables of every multiset of placed voters, without recursion: there may be thousands.
+
+        All affected voters are placed, and of known randomizers all voters but the colluders.
+        """
         limits = [group.affected for group in self.release.groups]
-        moving = [(g, corner) for g, own in enumerate(self.corners) for corner in own]
-        # What waits: the tables before a voter is placed, and at which corner; -1 for the first ones.
-        waiting = [(*self.start(), self.counts, -1)]
+        least = [0 if g.randomizer is None else g.count - g.colluders for g in self.release.groups]
+        moving = [(g, *own) for g, every in enumerate(self.corners) for own in every]
+        # What waits: the tables before a voter is placed, the affected voters of each group so far, and at which corner
+        # the voter is placed; -1 for the first ones.
+        waiting = [(*self.start(), self.counts, (0,) * len(limits), -1)]
         while waiting:
-            here, there, left, last = waiting.pop()
+            here, there, left, reached, last = waiting.pop()
             if last >= 0:
-                here, there, left = self._placed(here, there, left, *moving[last])
-            yield here, there
-            reached = [count - n for count, n in zip(self.counts, left, strict=True)]
-            if sum(reached) < self.release.affected:
-                for k in range(max(last, 0), len(moving)):
-                    g = moving[k][0]
-                    if reached[g] < limits[g]:
-                        waiting.append((here, there, left, k))
+                g, affected, own = moving[last]
+                here, there, left = self._placed(here, there, left, g, own)
+                reached = (*reached[:g], reached[g] + affected, *reached[g + 1 :])
+            done = [count - n for count, n in zip(self.counts, left, strict=True)]
+            if all(n >= few for n, few in zip(done, least, strict=True)):
+                yield here, there
+            for k in range(max(last, 0), len(moving)):
+                g, affected, _ = moving[k]
+                more = sum(reached) < self.release.affected and reached[g] < limits[g] if affected else True
+                if more and (not least[g] or done[g] < least[g]):
+                    waiting.append((here, there, left, reached, k))
 
     def _placed(
         self, here: Table, there: Table, left: tuple[int, ...], g: int, corner: Corner

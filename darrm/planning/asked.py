@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from darrm import objectives
 from darrm._validation import MAX_EPSILON, check_count, real, refusal, truth, whole
+from darrm.accounting.fixed import check_fresh
 from darrm.accounting.search import Budget
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.deadline import check_time
@@ -19,6 +20,7 @@ from darrm.planning.setting import Setting, randomized
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import adjacency_text
+from darrm.problem.randomizers import RESPONSE
 
 AUTO = "auto"
 _MANTISSAS = (1.0, 2.0, 5.0)
@@ -62,6 +64,13 @@ def setting_of(
     groups = tuple(groups)
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
     named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
+    if voters == "fixed":
+        check_fresh(named)
+    if base_accuracy is not None and any(group.randomizer not in (None, RESPONSE) for group in groups):
+        raise InputError(
+            "base_accuracy is for votes by randomized response. Got a randomizer that is a table. Pass accuracy, the "
+            "probability that a vote as cast is right, e.g. accuracy=0.8 (--accuracy 0.8)."
+        )
     if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
         raise InputError(
             "Pass the accuracy of the voters as one of base_accuracy, accuracy and objective. Pass e.g. "
@@ -116,7 +125,7 @@ def groups_of(
         if isinstance(group, VoterGroup):
             made.append(group)
             continue
-        if not isinstance(group, tuple | list) or not 2 <= len(group) <= 5:
+        if not isinstance(group, tuple | list) or not 2 <= len(group) <= 7:
             raise refusal("A group", "a darrm.VoterGroup, or its arguments: (count, epsilon, ...)", group, hint)
         count, each, *others = group
         if isinstance(each, str) and each == AUTO:

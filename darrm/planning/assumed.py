@@ -8,6 +8,7 @@ from darrm import objectives
 from darrm.accounting.search import Budget
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
+from darrm.problem.groups import assumption
 from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 
 
@@ -30,6 +31,11 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
         )
         hint = of_neighbours(setting.adjacency, [g.delta for g in setting.groups if not math.isinf(g.epsilon)])
         kind += f" {hint}" if hint else ""
+    known = assumption(setting.problem(1.0, 0.5))
+    if known:
+        kind += f" The guarantee holds if {known}."
+        if any(group.colluders for group in setting.groups):
+            kind += " Records at voters that collude have no guarantee."
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" No privacy is assumed of the voters in group {' and '.join(open_to_all)}."

@@ -166,10 +166,7 @@ class Setting:
 
     def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
         """The setting with votes of another epsilon in some groups, randomized from the same base answers."""
-        groups = tuple(
-            VoterGroup(group.count, epsilon, group.delta, group.max_affected, group.names) if g in of else group
-            for g, group in enumerate(self.groups)
-        )
+        groups = tuple(group.with_epsilon(epsilon) if g in of else group for g, group in enumerate(self.groups))
         if self.base is None or not isinstance(self.objective, OfVoters):
             return replace(self, groups=groups)
         return replace(self, groups=groups, objective=self._seen_through(tuple(group.epsilon for group in groups)))

@@ -112,7 +112,7 @@ class DecisionProblem(ByGroups):
             delta = 0.0
         delta = real("delta", delta, 0, 1, "[)", hint="Pass the delta of one decision, e.g. 1e-5.")
         values = (model.groups, epsilon, delta + 0.0, model.classes, model.max_affected, model.adjacency, model.none)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+        for name, value in zip(DecisionProblem.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
     @property

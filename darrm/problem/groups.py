@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from darrm._validation import MAX_EPSILON, array, real, refusal, whole
+from darrm.errors import InputError
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Affected
+from darrm.problem.randomizers import RESPONSE, Table, checked_randomizer
 from darrm.problem.voter_names import voter_names
 
 if TYPE_CHECKING:
@@ -42,11 +44,24 @@ class VoterGroup:
         ``label``. Space around a name is stripped, and accents are in one normal form (NFC). Names change no guarantee:
         groups and problems that differ in names alone are equal. ``dataclasses.replace`` drops the names: construct the
         group again with them.
+    randomizer : "randomized response", or a table Pr[vote | truth], optional
+        The mechanism by which every voter of the group draws every vote from its true answer; any (epsilon, delta)-DP
+        mechanism if not given. "randomized response" of C classes keeps the true answer with probability e^epsilon /
+        (e^epsilon + C - 1), and else draws any other class, all alike. A table has a row for each true answer and a
+        column for each vote; each row is divided by its sum. The guarantee then rests on the assumption that every
+        voter but ``colluders`` draws every vote with new, secret coins, learns from none, and uses no vote twice: see
+        docs/known_randomizers.md, which lists what breaks it.
+    colluders : int in [0, count - 1]
+        With a randomizer, and without a default: the largest number of voters of the group that may not be as the
+        assumption says. Count every voter whose votes become known, every voter that sees labels and may try to learn
+        from them (it knows its own votes), and every voter that repeats votes, learns from its votes or forgets to
+        randomize. Records at these voters have no guarantee. ``max_affected`` counts the other voters.
 
     Raises
     ------
     InputError
-        If a value is outside its range, or of the wrong kind.
+        If a value is outside its range, or of the wrong kind; if a randomizer is given with a delta, or is less private
+        than ``epsilon``.
 
     Examples
     --------
@@ -56,12 +71,25 @@ class VoterGroup:
     >>> groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2, max_affected=1)]
     >>> darrm.DecisionProblem(groups, epsilon=1.2).max_affected
     5
+
+    The plain majority of 25 voters, for one affected voter: any voters of epsilon 1, and voters that draw every vote by
+    randomized response with new coins:
+
+    >>> majority = [float(ones > 12) for ones in range(26)]
+    >>> for known in ({}, {"randomizer": "randomized response", "colluders": 1}):
+    ...     voters = darrm.VoterGroup(25, epsilon=1.0, max_affected=1, **known)
+    ...     problem = darrm.DecisionProblem([voters], epsilon=1.0)
+    ...     print(round(darrm.verify(majority, problem).tight_epsilon, 3))
+    1.0
+    0.233
     """
 
     count: int
     epsilon: float
     delta: float
     max_affected: int
+    randomizer: str | Table | None = None  # the defaults are those of pickles from before known randomizers
+    colluders: int = 0
 
     def __init__(
         self,
@@ -70,6 +98,8 @@ class VoterGroup:
         delta: float = 0.0,
         max_affected: int | None = None,
         names: Iterable[str] | None = None,
+        randomizer: str | ArrayLike | None = None,
+        colluders: int | None = None,
     ) -> None:
         count = whole("count", count, hint="Pass the number of voters of the group, e.g. 4.")
         if not (isinstance(epsilon, float) and epsilon == math.inf):
@@ -77,13 +107,26 @@ class VoterGroup:
             epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", allowed=allowed, hint="Pass nats, e.g. 0.5.")
         hint = "Pass the delta of one voter, e.g. 1e-6."
         delta = real("delta", delta, 0, 1, "[)", hint=hint) + 0.0
+        known, others = None, 0
+        if randomizer is not None:
+            known = checked_randomizer(randomizer, epsilon, delta)
+            others = _colluders(colluders, count)
+        elif colluders:
+            raise InputError(
+                "colluders is for voters of a known randomizer. Got no randomizer: any voters of this epsilon are "
+                f"covered, whoever colludes. Leave colluders out, or pass randomizer={RESPONSE!r}."
+            )
         if max_affected is None:
-            max_affected = count
+            max_affected = count - others
         else:
-            in_count = f"in [1, count] = [1, {count}]"
+            most = "count - colluders" if others else "count"
             hint = "Pass the number of voters of the group that one record can affect, or leave it out for all."
-            max_affected = whole("max_affected", max_affected, 1, count, allowed=in_count, hint=hint)
-        for name, value in zip(self.__dataclass_fields__, (count, epsilon, delta, max_affected), strict=True):
+            if others:
+                hint = "Voters that collude have no guarantee: count the others, or lower colluders."
+            allowed = f"in [1, {most}] = [1, {count - others}]"
+            max_affected = whole("max_affected", max_affected, 1, count - others, allowed=allowed, hint=hint)
+        values = (count, epsilon, delta, max_affected, known, others)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
         # Names are not a field of the dataclass, because they do not change the mathematics that is compared and
         # cached.
@@ -95,10 +138,42 @@ class VoterGroup:
         names: tuple[str, ...] | None = self.__dict__.get("names")  # pickles from before names existed have none
         return names
 
+    def with_epsilon(self, epsilon: float) -> VoterGroup:
+        """The group with votes of another epsilon."""
+        known = (self.randomizer, self.colluders) if self.randomizer is not None else ()
+        return VoterGroup(self.count, epsilon, self.delta, self.max_affected, self.names, *known)
+
     def __repr__(self) -> str:
-        values = [f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__]
+        values = [f"{name}={value!r}" for name, value in plain_values(self).items()]
         named = [] if self.names is None else [f"names={self.names!r}"]
         return f"VoterGroup({', '.join(values + named)})"
+
+
+def _colluders(colluders: object, count: int) -> int:
+    if colluders is None:
+        raise InputError(
+            "colluders must be given with a randomizer: how many voters may tell their votes, repeat them or learn "
+            "from them? Got none. Pass 1 (--colluders 1) or more if voters see the labels, 0 if nobody but a "
+            "trusted aggregator knows a vote."
+        )
+    allowed = f"in [0, count - 1] = [0, {count - 1}]"
+    hint = "Voters that collude have no guarantee, so one voter at least must not."
+    return whole("colluders", colluders, 0, count - 1, allowed=allowed, hint=hint)
+
+
+def plain_values(instance: Any) -> dict[str, Any]:
+    """`dataclasses.asdict`, where a group without a known randomizer says nothing of one.
+
+    Files and digests of problems without known randomizers are then what they were before there were any.
+    """
+    return asdict(instance, dict_factory=_without_unknown)
+
+
+def _without_unknown(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if values.get("randomizer", values) is None:
+        del values["randomizer"], values["colluders"]
+    return values
 
 
 class ByGroups:
@@ -156,6 +231,11 @@ class ByGroups:
     def binary(self) -> bool:
         """Whether there are two answers; if so, a table holds the probabilities of answer 1 only."""
         return self.n_answers == 2
+
+    @property
+    def known(self) -> bool:
+        """Whether the randomizer of any group is known; if so, the guarantee rests on it."""
+        return any(group.randomizer is not None for group in self.groups)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,6 +325,30 @@ def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Deci
             stay *= (1 - Decimal(group.delta)) ** voters
             left -= voters
         return min(Decimal(1), (1 - stay) * (1 + _ROUNDING))
+
+
+def assumption(problem: ByGroups) -> str:
+    """The assumption on the voters of known randomizers, as a clause; "" if there are none."""
+    groups = [(g, group) for g, group in enumerate(problem.groups, 1) if group.randomizer is not None]
+    if not groups:
+        return ""
+    several = len(problem.groups) > 1
+    but = [f"{group.colluders}{f' of group {g}' * several}" for g, group in groups if group.colluders]
+    among = f" of group {' and '.join(str(g) for g, _ in groups)}" if len(groups) < len(problem.groups) else ""
+    kinds = [f"{_said(group)}{f' in group {g}' * several}" for g, group in groups]
+    kinds = kinds[:1] if len({_said(group) for _, group in groups}) == 1 else kinds
+    shown = kinds[0].removesuffix(f" in group {groups[0][0]}") if len(kinds) == 1 else " and ".join(kinds)
+    others = f" but {' and '.join(but)}" if but else ""
+    return (
+        f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret coins, learns "
+        "from none, and no vote is used twice"
+    )
+
+
+def _said(group: VoterGroup) -> str:
+    if group.randomizer == RESPONSE:
+        return f"randomized response of epsilon {group.epsilon:g}"
+    return "the stated table"
 
 
 def checked_present(problem: ByGroups, present: Sequence[int]) -> tuple[int, ...]:

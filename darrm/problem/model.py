@@ -9,6 +9,7 @@ from darrm._validation import MAX_CLASSES, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.problem.groups import NONE, ByGroups, VoterGroup, checked_present
 from darrm.problem.limits import adjacency_text
+from darrm.problem.randomizers import RESPONSE
 from darrm.problem.voter_names import check_different
 
 
@@ -81,6 +82,7 @@ class VoterModel(ByGroups):
         if not isinstance(none, bool):
             raise refusal("none", "True or False", none)
         called = _classes(classes, none=none)
+        _check_randomizers(given, called)
         values = (given, called, max_affected, adjacency_text(adjacency), none)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
@@ -95,6 +97,11 @@ class VoterModel(ByGroups):
 
         It has no names, because any voters of a group may be the present ones.
         """
+        if self.known:
+            raise InputError(
+                "Voters with a known randomizer must all be present. Leave the randomizer out where voters may be "
+                "absent, or let an absent voter draw a fair coin flip in its place and count it as a colluder."
+            )
         groups = []
         for group, count in zip(self.groups, checked_present(self, present), strict=True):
             if count:
@@ -103,6 +110,17 @@ class VoterModel(ByGroups):
             raise refusal("present", "at least one voter", present)
         most = min(self.max_affected, sum(group.max_affected for group in groups))
         return VoterModel(groups, self.classes, most, self.adjacency, self.none)
+
+
+def _check_randomizers(groups: tuple[VoterGroup, ...], classes: int | tuple[str, ...]) -> None:
+    """Refuse a randomizer that draws other votes than the classes."""
+    number = classes if isinstance(classes, int) else len(classes)
+    for g, group in enumerate(groups, 1):
+        if group.randomizer is not None and group.randomizer != RESPONSE and len(group.randomizer[0]) != number:
+            raise InputError(
+                f"The randomizer of group {g} must have a column for each of the {number} classes. Got "
+                f"{len(group.randomizer[0])} columns."
+            )
 
 
 def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -161,12 +162,16 @@ class Place(NamedTuple):
     ----------
     group, voters : int
     says : tuple of int
-        The classes of the outcomes of their private bit; one class if they surely say it.
+        The classes of the outcomes of their private bit; one class if they surely say it. With a known randomizer the
+        true answers on D and on D', or one that is the same on both.
+    colluding : bool
+        Whether they surely say their class although the randomizer of the group is known.
     """
 
     group: int
     says: tuple[int, ...]
     voters: int
+    colluding: bool = False
 
 
 def worst_places(worst_case: dict[str, int]) -> tuple[tuple[int, ...], list[Place]]:
@@ -177,14 +182,18 @@ def worst_places(worst_case: dict[str, int]) -> tuple[tuple[int, ...], list[Plac
             answers.append(int(name.removeprefix("answer ")))
             continue
         _, g, _, what = f"{name} ".split(" ", 3)
-        says = tuple(int(word) for word in what.replace("to", " ").strip("() ").replace(",", " ").split())
-        places.append(Place(int(g), says, count))
+        says = tuple(int(word) for word in re.findall(r"\d+", what))
+        places.append(Place(int(g), says, count, what.startswith("for ")))
     return tuple(answers), places
 
 
 def said(place: Place, problem: DecisionProblem) -> str:
     """What voters at a place say: a for sure, or more a on one of the data sets and more b on the other."""
-    names = [problem.names[c] for c in place.says]
+    truths = problem.groups[place.group - 1].randomizer
+    named = len(truths) == problem.n_classes if isinstance(truths, tuple) else True
+    names = [problem.names[c] if named else str(c) for c in place.says]
+    if place.colluding:
+        return f"for {names[0]}, as colluders"
     if len(names) == 1:
         return f"surely {names[0]}"
     if len(names) == 2:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from darrm.priors import Prior
     from darrm.problem.groups import VoterGroup
 
+_NAMES = 4  # place of the names in what `take_groups` returns
 GROUP = "COUNT:EPSILON[:DELTA[:MAX_AFFECTED]][:NAME,...]"
 
 
@@ -52,10 +53,10 @@ def accuracies(text: str, groups: int) -> list[Any]:
         ) from None
 
 
-def _table_of(entry: str) -> list[list[float]]:
+def _table_of(entry: str, *, square: bool = True) -> list[list[float]]:
     table = [[float(chance) for chance in row.split(":")] for row in entry.split("/")]
-    if len(table) < 2 or any(len(row) != len(table) for row in table):
-        raise ValueError("not square")
+    if len(table) < 2 or any(len(row) != len(table if square else table[0]) for row in table):
+        raise ValueError("not a table")
     return table
 
 
@@ -116,7 +117,8 @@ def take_decision(values: Mapping[str, Any], prior: str | None, read_prior: Call
     """
     from darrm.problem.decision import DecisionProblem
 
-    groups = named(take_groups(values["group"], "4:1.0"), values["columns"])
+    known = values.get("randomizer"), values.get("colluders")
+    groups = named(randomized(take_groups(values["group"], "4:1.0"), *known), values["columns"])
     which, cost, none, accuracy = values["objective"], values["cost"], values["none"], values["accuracy"]
     costs = None if cost is None else numbers("--cost", cost)
     classes = classes_of(values["classes"])
@@ -194,17 +196,41 @@ def take_groups(texts: Sequence[str], example: str, *, auto: bool = False) -> li
     return groups
 
 
+def randomized(groups: list[list[Any]], randomizer: str | None, colluders: str | None) -> list[list[Any]]:
+    """Voters as in `take_groups`, with the known randomizer of all private groups, and the colluders of each."""
+    if randomizer is None:
+        if colluders is not None:
+            raise InputError("--colluders goes with --randomizer. Got no randomizer. Pass e.g. --randomizer response.")
+        return groups
+    try:
+        own = "randomized response" if randomizer == "response" else _table_of(randomizer, square=False)
+    except ValueError:
+        raise InputError(
+            "--randomizer must be response, or a table P00:P01/P10:P11 with a row for each true answer, where Pyv is "
+            f"the probability of vote v if the true answer is y. Got {randomizer!r}. Pass e.g. .9:.1/.2:.8."
+        ) from None
+    each = [None] if colluders is None else numbers("--colluders", colluders, int)
+    if len(each) not in (1, len(groups)):
+        raise InputError(f"--colluders must be one number, or one for each group. Got {colluders!r}.")
+    each *= len(groups) if len(each) == 1 else 1
+    for group, own_colluders in zip(groups, each, strict=True):
+        if not (isinstance(group[1], float) and math.isinf(group[1])):
+            group += [own, own_colluders]
+    return groups
+
+
 def named(groups: list[list[Any]], columns: str | None) -> list[Any]:
     """Voters as in `take_groups`, with the names of --columns; what has the epsilon "auto" stays as it is."""
     from darrm.problem.groups import VoterGroup
     from darrm.problem.voter_names import voter_names
 
     if columns is not None:
-        if any(own is not None for *_, own in groups):
+        if any(group[_NAMES] is not None for group in groups):
             raise InputError("--columns takes the place of names in --group. Pass one or the other.")
         each = voter_names(names("--columns", columns), sum(count for count, *_ in groups), "--columns")
         left = iter(each)
-        groups = [[count, *others, tuple(islice(left, count))] for count, *others, _ in groups]
+        for group in groups:
+            group[_NAMES] = tuple(islice(left, group[0]))
     return [parts if parts[1] == "auto" else VoterGroup(*parts) for parts in groups]
 
 

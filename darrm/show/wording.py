@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from darrm.numerics.printed import at_least as at_least
 from darrm.numerics.printed import exactly as exactly
 from darrm.problem import limits
+from darrm.problem.groups import assumption
 from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
@@ -92,6 +93,12 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
         f"{each}, whatever else the voter keeps{beside},",
         "fixed": f"the voters are independent given the data, each is {each} over all its answers together{bare},",
     }[voters]
+    known = assumption(problem)
+    if known:
+        if all(group.randomizer is not None for group in problem.groups):
+            private, once = f"{known},", False
+        else:
+            private = f"{known}, {private}"
     if voters is not None and without_privacy(problem):
         private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
     affected = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
@@ -102,9 +109,10 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
         others.append("each row of votes is released once")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
+    colluders = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
     if not others:
-        return f"if {private} and {affects}."
-    return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}."
+        return f"if {private} and {affects}.{colluders}"
+    return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}.{colluders}"
 
 
 def _each(problem: ByGroups) -> tuple[str, str]:

@@ -117,7 +117,7 @@ def _names(design: Design, says_: tuple[int, ...]) -> Markup:
 def _sides(place: classes.Place, problem: DecisionProblem, *, pure: bool) -> list[Markup]:
     """The probabilities of what a voter at a place says, for p and for p'; of a class that stands twice in all."""
     group = problem.groups[place.group - 1]
-    sides = (says(place, group, side, pure=pure) for side in (0, 1))
+    sides = (says(place, group, side, problem.n_classes, pure=pure) for side in (0, 1))
     named = ([(f"{problem.names[c]}: ", number(chance)) for c, chance in side.items()] for side in sides)
     return [join(part for at, one in enumerate(side) for part in (", " * (at > 0), *one)) for side in named]
 

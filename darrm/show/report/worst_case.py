@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from darrm.design.design import Design
 from darrm.numerics.exact import decimals
 from darrm.problem.group_corners import group_corners
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import guarantee
+from darrm.problem.randomizers import exact_table
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 
@@ -121,11 +124,10 @@ def work_out_groups(design: Design) -> WorstGroups:
         answer = case.pop("answer")
         corners = []
         for place, voters in case.items():
-            _, g, _, name = place.split(maxsplit=3)
+            _, g, name = place.split(maxsplit=2)
             group = problem.groups[int(g) - 1]
-            corners.append(
-                GroupCorner(int(g), name, voters, *_votes(group.epsilon, 0.0 if apart else group.delta)[name])
-            )
+            name = name.removeprefix("at ")
+            corners.append(GroupCorner(int(g), name, voters, *_votes_of(group, name, pure=apart)))
         sides = [
             tuple(
                 _ones([(getattr(corner, side), corner.voters) for corner in corners if corner.group == g])
@@ -145,6 +147,18 @@ def mean(chances: list[Decimal], counts: tuple[tuple[Decimal, ...], ...]) -> Dec
         lines = (chances[at : at + len(pmf)] for at in range(0, len(chances), len(pmf)))
         chances = [sum((a * b for a, b in zip(pmf, line, strict=True)), _ZERO) for line in lines]
     return chances[0]
+
+
+def _votes_of(group: VoterGroup, name: str, *, pure: bool) -> tuple[Vote, Vote]:
+    """(p, p') of the voters of a group at a place that a certificate names."""
+    if name.startswith("("):
+        return _votes(group.epsilon, 0.0 if pure else group.delta)[name]
+    says = [int(word) for word in re.findall(r"\d+", name)]
+    table: Any = ((_ONE, _ZERO), (_ZERO, _ONE))
+    if group.randomizer is not None and not name.startswith("colluders"):
+        table = exact_table(group.randomizer, group.epsilon, 2)
+    here, there = (table[min(says[side], len(table) - 1)] for side in (0, -1))
+    return Vote(here[1], here[0]), Vote(there[1], there[0])
 
 
 def _votes(epsilon: float, Delta: float) -> dict[str, tuple[Vote, Vote]]:

@@ -17,6 +17,7 @@ from darrm.problem.counts import count_vectors
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import guarantee
+from darrm.problem.randomizers import exact_table
 from darrm.show.classes import Place, worst_places
 from darrm.show.report.worst_case import WorstCounts, mean
 
@@ -84,8 +85,11 @@ def set_chances(design: Design, answers: Sequence[int]) -> list[Decimal]:
     return [sum(map(Decimal, line), _ZERO) for line in chances.tolist()]
 
 
-def says(place: Place, group: VoterGroup, side: int, *, pure: bool) -> dict[int, Decimal]:
+def says(place: Place, group: VoterGroup, side: int, classes: int, *, pure: bool) -> dict[int, Decimal]:
     """How likely a voter at a place says each of its classes, on D (``side`` 0) or on D' (1)."""
+    if group.randomizer is not None and not place.colluding:
+        table = exact_table(group.randomizer, group.epsilon, classes)
+        return dict(enumerate(table[min(place.says[0 if len(place.says) == 1 else side], len(table) - 1)]))
     if len(place.says) == 1:
         return {place.says[0]: _ONE}
     found: dict[int, Decimal] = defaultdict(Decimal)
@@ -109,7 +113,7 @@ def _votes(places: Sequence[Place], group: VoterGroup, side: int, classes: int, 
     """The distribution of the votes of one group."""
     pmf: dict[Votes, Decimal] = {(0,) * classes: _ONE}
     for place in places:
-        chances = says(place, group, side, pure=pure)
+        chances = says(place, group, side, classes, pure=pure)
         for _ in range(place.voters):
             more: dict[Votes, Decimal] = defaultdict(Decimal)
             for votes, chance in pmf.items():

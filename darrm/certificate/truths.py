@@ -1,0 +1,165 @@
+"""Separation for voters of a known randomizer, by that of the true answers behind their votes.
+
+A case is one of the problem of true answers (`darrm.problem.truths`), with the votes of the colluders. Each vector of
+votes of the colluders has its own separations: one of the table f_k in 50 digits, on which certificates rest, and one
+of f_k in float64, which proposes constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm.certificate import classes, groups
+from darrm.certificate.classes import ClassSeparation
+from darrm.certificate.groups import GroupSeparation
+from darrm.certificate.protocol import Facts, WorstCase, largest
+from darrm.numerics.arrays import Array
+from darrm.problem import encodings
+from darrm.problem.class_corners import ClassCase
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.group_corners import GroupCase
+from darrm.problem.limits import Limit
+from darrm.problem.truths import Voted, check_kernels, truths_of
+
+_WORDS = (
+    ("at (hi,lo)", "from 1 to 0"),
+    ("at (lo,hi)", "from 0 to 1"),
+    ("at (0,0)", "surely 0"),
+    ("at (1,1)", "surely 1"),
+)
+
+
+class TruthCase(NamedTuple):
+    """A worst case of true answers, and the votes of the colluders.
+
+    Attributes
+    ----------
+    colluding : tuple of tuple of int
+        The colluders' votes for each class, by group.
+    voted : tuple of int
+        Their indices.
+    case : GroupCase or ClassCase
+        Of the true answers: "from 1 to 0" is a voter whose answer is 1 on D and 0 on D'.
+    binary : bool
+        Whether the release has two answers.
+    """
+
+    colluding: tuple[tuple[int, ...], ...]
+    voted: Voted
+    case: GroupCase | ClassCase
+    binary: bool
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """The number of affected voters of each group."""
+        return self.case.reached
+
+    def named(self) -> dict[str, int]:
+        """The case in words, then the votes of the colluders."""
+        named, words = self.case.named(), dict[str, int]()
+        if self.binary and isinstance(self.case, ClassCase):
+            words = {"answer": self.case.answers[0]}
+            named = {name: count for name, count in named.items() if not name.startswith("answer")}
+        for name, count in named.items():
+            for corner, said in _WORDS:
+                name = name.replace(corner, said)
+            words[name] = count
+        for g, votes in enumerate(self.colluding, 1):
+            words |= {f"group {g} colluders for {vote}": count for vote, count in enumerate(votes) if count}
+        return words
+
+
+def check_size(problem: DecisionProblem) -> None:
+    """Refuse a problem that is too large, and a process whose arithmetic certifies nothing."""
+    check_kernels(problem)
+    inner = truths_of(problem).problem
+    (groups if inner.binary else classes).check_size(inner)
+
+
+class TruthSeparation:
+    """Separation over every case of the true answers and every vote of the colluders: a `Separation`.
+
+    Parameters
+    ----------
+    release : array_like
+        The table of a decision.
+    limit : Limit of a DecisionProblem with a known randomizer
+    """
+
+    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
+        check_size(limit.problem)
+        self._truths = truths_of(limit.problem)
+        self._table = encodings.table(release, limit.problem)
+        self._limit = Limit(self._truths.problem, limit.epsilon, limit.delta)
+
+    def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
+        """The worst cases of all separations."""
+        return [
+            self._named(worst, voted)
+            for voted, search in self._each(exact=True)
+            for worst in search.worst_cases(epsilon)
+        ]
+
+    def glimpse(self, epsilon: Decimal) -> WorstCase:
+        """The worst of some cases, in float64."""
+        found = [self._named(search.glimpse(epsilon), voted) for voted, search in self._each(exact=False)]
+        return largest(found)
+
+    def broken(
+        self, epsilon: Decimal, threshold: float, effort: int, near: Collection[TruthCase] = ()
+    ) -> Sequence[WorstCase]:
+        """Cases above ``threshold``, in float64; none for effort 1, because no case is kept."""
+        if effort == 1:
+            return []
+        return [
+            self._named(worst, voted)
+            for voted, search in self._each(exact=False)
+            for worst in search.broken(epsilon, threshold, effort, ())
+        ]
+
+    def facts(self) -> Facts:
+        """The number of answers, and the least probability of one, given all true answers."""
+        each = [search.facts() for _, search in self._each(exact=True)]
+        return Facts(each[0].answers, min(facts.least for facts in each))
+
+    def rows(self, together: tuple[int, ...] | None = None) -> Iterator[tuple[Array, Array]]:
+        """The probabilities of all answers on both sides of every case; see `ClassSeparation.rows`."""
+        for _, search in self._each(exact=True):
+            yield from search.rows(together)
+
+    @property
+    def relative_error(self) -> float:
+        """The relative error of every entry that `rows` returns."""
+        return float(max(search.relative_error for _, search in self._each(exact=True)))
+
+    def _each(self, *, exact: bool) -> list[tuple[Voted, Any]]:
+        return _separations(self._table.tobytes(), self._table.shape, self._truths.votes, self._limit, exact)
+
+    def _named(self, worst: WorstCase, voted: Voted) -> WorstCase:
+        """The worst case with the votes of the colluders."""
+        if worst.case is None:
+            return worst
+        votes = tuple(self._truths.votes_of(voted))
+        own: Any = worst.case
+        return replace(worst, case=TruthCase(votes, voted, own, self._truths.votes.binary))
+
+
+@lru_cache(maxsize=4)
+def _separations(
+    content: bytes, shape: tuple[int, ...], problem: DecisionProblem, limit: Limit[DecisionProblem], exact: bool
+) -> list[tuple[Voted, Any]]:
+    """The separation for each vector of votes of the colluders."""
+    truths, found = truths_of(problem), []
+    for voted in truths.colluding():
+        answers = truths.seen(np.frombuffer(content).reshape(shape), voted, exact=exact)
+        start = np.moveaxis(answers, -1, 0) if limit.problem.binary else answers
+        kind: Any = GroupSeparation if limit.problem.binary else ClassSeparation
+        found.append((voted, kind(None, limit, start)))
+    return found
