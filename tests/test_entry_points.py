@@ -177,7 +177,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             {"K": 3, "epsilon": 1.0, "release_epsilon": 0.5},
             {"K": 3, "epsilon": 1.0, "total_epsilon": 0.5},
         ],
-        "VoterGroup": [{"count": 2, "epsilon": 1.0, "delta": 0.0, "max_affected": 1}],
+        "VoterGroup": [
+            {"count": 2, "epsilon": 1.0, "delta": 0.0, "max_affected": 1},
+            {"count": 2, "epsilon": 1.0, "randomizer": [[0.75, 0.25], [0.5, 0.5]], "colluders": 1},
+        ],
         "DecisionProblem": [{"groups": GROUPS, "epsilon": 1.0, "delta": 0.25, "classes": 2, "max_affected": 1}],
         "compare": [
             {"problem": PROBLEM, "queries": 2, "total_delta": 0.25, "draws": 4, **rng},
@@ -192,6 +195,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             {"K": 3, "epsilon": 1.0, "Delta": 0.0009765625, "max_affected": 2, "base_accuracy": 0.75} | PLANNED | CHEAP,
             {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "accuracy": 0.75, "prior": [0.5, 0.5], "classes": 2}
             | {"cost": [[0.0, 4.0], [1.0, 0.0]]}
+            | PLANNED
+            | CHEAP,
+            {"groups": [(3, 1.0, 0.0, 1, None, "randomized response", 0)], "max_affected": 1, "base_accuracy": 0.75}
+            | {"fallback_epsilon": 8.0}
             | PLANNED
             | CHEAP,
             {"groups": [(3, "auto")], "max_affected": 2, "base_accuracy": 0.75, "at_most": 1.0}
@@ -505,6 +512,7 @@ INFINITE = {
     ("plan", "time_limit"),
     ("plan", "aggregator_epsilon"),
     ("plan", "epsilon"),
+    ("plan", "fallback_epsilon"),
     ("objectives.randomized_response_accuracy", "epsilon"),
     ("Design", "gap"),
     ("solve", "time_limit"),

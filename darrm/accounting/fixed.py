@@ -56,7 +56,8 @@ def check_fresh(problem: ByGroups) -> None:
     """Refuse a known randomizer for fixed voters, whose answers repeat the same coins."""
     if problem.known:
         raise InputError(
-            "A known randomizer is for fresh voters, who draw every vote with new coins. Got fixed voters. Leave the "
+            "A known randomizer is for fresh voters, who draw every vote with new randomness. Got fixed voters. "
+            "Leave the "
             "randomizer out: the privacy of fixed voters covers all their answers."
         )
 

@@ -86,7 +86,8 @@ def _check_known(state: State, account: Labels) -> None:
         if known and other.charged and voters_of(other.problem) != voters_of(account.problem):
             raise InputError(
                 "A ledger with labels by a known randomizer takes labels of the same voters alone, with the same "
-                "randomizer and colluders, because the coins of all their votes protect the labels. Got other voters. "
+                "randomizer and colluders, because the randomness of all their votes protects the labels. Got "
+                "other voters. "
                 "Describe the voters alike in all designs, or keep a ledger for each."
             )
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,58 +22,9 @@ from darrm.certificate.groups import GroupSeparation
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.numerics.arrays import Array
 from darrm.problem import encodings
-from darrm.problem.class_corners import ClassCase
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.group_corners import GroupCase
 from darrm.problem.limits import Limit
-from darrm.problem.truths import Voted, check_kernels, truths_of
-
-_WORDS = (
-    ("at (hi,lo)", "from 1 to 0"),
-    ("at (lo,hi)", "from 0 to 1"),
-    ("at (0,0)", "surely 0"),
-    ("at (1,1)", "surely 1"),
-)
-
-
-class TruthCase(NamedTuple):
-    """A worst case of true answers, and the votes of the colluders.
-
-    Attributes
-    ----------
-    colluding : tuple of tuple of int
-        The colluders' votes for each class, by group.
-    voted : tuple of int
-        Their indices.
-    case : GroupCase or ClassCase
-        Of the true answers: "from 1 to 0" is a voter whose answer is 1 on D and 0 on D'.
-    binary : bool
-        Whether the release has two answers.
-    """
-
-    colluding: tuple[tuple[int, ...], ...]
-    voted: Voted
-    case: GroupCase | ClassCase
-    binary: bool
-
-    @property
-    def reached(self) -> tuple[int, ...]:
-        """The number of affected voters of each group."""
-        return self.case.reached
-
-    def named(self) -> dict[str, int]:
-        """The case in words, then the votes of the colluders."""
-        named, words = self.case.named(), dict[str, int]()
-        if self.binary and isinstance(self.case, ClassCase):
-            words = {"answer": self.case.answers[0]}
-            named = {name: count for name, count in named.items() if not name.startswith("answer")}
-        for name, count in named.items():
-            for corner, said in _WORDS:
-                name = name.replace(corner, said)
-            words[name] = count
-        for g, votes in enumerate(self.colluding, 1):
-            words |= {f"group {g} colluders for {vote}": count for vote, count in enumerate(votes) if count}
-        return words
+from darrm.problem.truths import TruthCase, Voted, check_kernels, truths_of
 
 
 def check_size(problem: DecisionProblem) -> None:

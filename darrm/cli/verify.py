@@ -141,7 +141,9 @@ def _guarantees(content: dict[str, Any]) -> str:
     )
 
 
-_COINS = "; voters of a known randomizer draw every vote with new, secret coins, learn from none, and use no vote twice"
+_COINS = (
+    "; voters of a known randomizer draw every vote with new, secret randomness, learn from none, and use no vote twice"
+)
 
 
 def _voters(problem: dict[str, Any]) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.certificate.truths import TruthCase
 from darrm.constraints.classes import ClassColumns, ClassRows
 from darrm.constraints.groups import GroupRows, TableColumns
 from darrm.numerics.arrays import Array, in_decimals
@@ -20,7 +19,7 @@ from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import Counts, places
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit
-from darrm.problem.truths import Truths, Voted, truths_of
+from darrm.problem.truths import TruthCase, Truths, Voted, truths_of
 from darrm_solvers import Rows
 
 _U = 2.0**-53

@@ -20,7 +20,7 @@ from darrm.objectives import Objective, OfVoters, Paper
 from darrm.priors.prior import OBJECTIVES, errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem, DecisionProblem
-from darrm.problem.groups import VoterGroup
+from darrm.problem.groups import VoterGroup, with_epsilon
 from darrm.problem.limits import losses
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.model import VoterModel
@@ -166,7 +166,7 @@ class Setting:
 
     def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
         """The setting with votes of another epsilon in some groups, randomized from the same base answers."""
-        groups = tuple(group.with_epsilon(epsilon) if g in of else group for g, group in enumerate(self.groups))
+        groups = tuple(with_epsilon(group, epsilon) if g in of else group for g, group in enumerate(self.groups))
         if self.base is None or not isinstance(self.objective, OfVoters):
             return replace(self, groups=groups)
         return replace(self, groups=groups, objective=self._seen_through(tuple(group.epsilon for group in groups)))

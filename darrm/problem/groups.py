@@ -49,8 +49,8 @@ class VoterGroup:
         mechanism if not given. "randomized response" of C classes keeps the true answer with probability e^epsilon /
         (e^epsilon + C - 1), and else draws any other class, all alike. A table has a row for each true answer and a
         column for each vote; each row is divided by its sum. The guarantee then rests on the assumption that every
-        voter but ``colluders`` draws every vote with new, secret coins, learns from none, and uses no vote twice: see
-        docs/known_randomizers.md, which lists what breaks it.
+        voter but ``colluders`` draws every vote with new, secret randomness, learns from none, and uses no vote
+        twice: see docs/known_randomizers.md, which lists what breaks it.
     colluders : int in [0, count - 1]
         With a randomizer, and without a default: the largest number of voters of the group that may not be as the
         assumption says. Count every voter whose votes become known, every voter that sees labels and may try to learn
@@ -73,7 +73,7 @@ class VoterGroup:
     5
 
     The plain majority of 25 voters, for one affected voter: any voters of epsilon 1, and voters that draw every vote by
-    randomized response with new coins:
+    randomized response with new randomness:
 
     >>> majority = [float(ones > 12) for ones in range(26)]
     >>> for known in ({}, {"randomizer": "randomized response", "colluders": 1}):
@@ -81,7 +81,7 @@ class VoterGroup:
     ...     problem = darrm.DecisionProblem([voters], epsilon=1.0)
     ...     print(round(darrm.verify(majority, problem).tight_epsilon, 3))
     1.0
-    0.233
+    0.516
     """
 
     count: int
@@ -138,22 +138,23 @@ class VoterGroup:
         names: tuple[str, ...] | None = self.__dict__.get("names")  # pickles from before names existed have none
         return names
 
-    def with_epsilon(self, epsilon: float) -> VoterGroup:
-        """The group with votes of another epsilon."""
-        known = (self.randomizer, self.colluders) if self.randomizer is not None else ()
-        return VoterGroup(self.count, epsilon, self.delta, self.max_affected, self.names, *known)
-
     def __repr__(self) -> str:
         values = [f"{name}={value!r}" for name, value in plain_values(self).items()]
         named = [] if self.names is None else [f"names={self.names!r}"]
         return f"VoterGroup({', '.join(values + named)})"
 
 
+def with_epsilon(group: VoterGroup, epsilon: float) -> VoterGroup:
+    """The group with votes of another epsilon."""
+    known = (group.randomizer, group.colluders) if group.randomizer is not None else ()
+    return VoterGroup(group.count, epsilon, group.delta, group.max_affected, group.names, *known)
+
+
 def _colluders(colluders: object, count: int) -> int:
     if colluders is None:
         raise InputError(
             "colluders must be given with a randomizer: how many voters may tell their votes, repeat them or learn "
-            "from them? Got none. Pass 1 (--colluders 1) or more if voters see the labels, 0 if nobody but a "
+            "from them? Got none. Pass 1 (--colluders 1) or more if voters see the labels, 0 if no one but a "
             "trusted aggregator knows a vote."
         )
     allowed = f"in [0, count - 1] = [0, {count - 1}]"
@@ -340,7 +341,8 @@ def assumption(problem: ByGroups) -> str:
     shown = kinds[0].removesuffix(f" in group {groups[0][0]}") if len(kinds) == 1 else " and ".join(kinds)
     others = f" but {' and '.join(but)}" if but else ""
     return (
-        f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret coins, learns "
+        f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret "
+        "randomness, learns "
         "from none, and no vote is used twice"
     )
 

@@ -28,13 +28,21 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
+from darrm.problem.class_corners import ClassCase
 from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import count_vectors, places
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.group_corners import GroupCase
 from darrm.problem.groups import VoterGroup
 from darrm.problem.randomizers import exact_table
 
 _MOST = 4_000_000  # largest number of entries of a kernel; each is kept in float64 and in decimals
+_WORDS = (
+    ("at (hi,lo)", "from 1 to 0"),
+    ("at (lo,hi)", "from 0 to 1"),
+    ("at (0,0)", "surely 0"),
+    ("at (1,1)", "surely 1"),
+)
 Voted = tuple[int, ...]  # for each group, which of the vectors of votes its colluders have
 
 
@@ -155,6 +163,46 @@ class Truths(NamedTuple):
             return np.stack([1 - X, X], axis=-1)
         full = class_probabilities(X, problem, all_votes(problem))
         return full.reshape(*problem.table_shape, problem.n_answers)
+
+
+class TruthCase(NamedTuple):
+    """A worst case of true answers, and the votes of the colluders.
+
+    Attributes
+    ----------
+    colluding : tuple of tuple of int
+        The colluders' votes for each class, by group.
+    voted : tuple of int
+        Their indices.
+    case : GroupCase or ClassCase
+        Of the true answers: "from 1 to 0" is a voter whose answer is 1 on D and 0 on D'.
+    binary : bool
+        Whether the release has two answers.
+    """
+
+    colluding: tuple[tuple[int, ...], ...]
+    voted: Voted
+    case: GroupCase | ClassCase
+    binary: bool
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """The number of affected voters of each group."""
+        return self.case.reached
+
+    def named(self) -> dict[str, int]:
+        """The case in words, then the votes of the colluders."""
+        named, words = self.case.named(), dict[str, int]()
+        if self.binary and isinstance(self.case, ClassCase):
+            words = {"answer": self.case.answers[0]}
+            named = {name: count for name, count in named.items() if not name.startswith("answer")}
+        for name, count in named.items():
+            for corner, said in _WORDS:
+                name = name.replace(corner, said)
+            words[name] = count
+        for g, votes in enumerate(self.colluding, 1):
+            words |= {f"group {g} colluders for {vote}": count for vote, count in enumerate(votes) if count}
+        return words
 
 
 def check_kernels(problem: DecisionProblem) -> None:

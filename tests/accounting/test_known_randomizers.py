@@ -2,9 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
 from fractions import Fraction as F
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +11,8 @@ import pytest
 from cases import thorough
 from numpy.typing import NDArray
 from oracles.known_voters import (
-    Achieved,
-    Channel,
     Chances,
+    Channel,
     Counts,
     Group,
     Release,
@@ -29,9 +26,7 @@ from oracles.known_voters import (
 )
 
 import darrm
-from darrm import DecisionProblem, InputError, VoterGroup
-from darrm.accounting import Total, compose
-from darrm.storage.sealed_json import write
+from darrm import DecisionProblem, VoterGroup
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "known_randomizers.json").read_text())
 RESPONSE = "randomized response"
@@ -140,7 +135,14 @@ def exact_of(voters: Voters) -> Group:
 def test_certificates(name: str, seed: int) -> None:
     case = CASES[name]
     if any(voters.epsilon == math.inf and voters.randomizer is None for voters in case.voters):
-        case_rows = Case(tuple(voters._replace(randomizer=[[1.0, 0.0], [0.0, 1.0]]) if voters.randomizer is None else voters for voters in case.voters), case.classes, case.affected).rows
+        case_rows = Case(
+            tuple(
+                voters._replace(randomizer=[[1.0, 0.0], [0.0, 1.0]]) if voters.randomizer is None else voters
+                for voters in case.voters
+            ),
+            case.classes,
+            case.affected,
+        ).rows
     else:
         case_rows = case.rows
     table = case.table(seed)

@@ -158,8 +158,8 @@ def test_a_plan_that_counts_half_the_labels_is_found(
     from darrm.accounting import search
     from darrm.planning import designs
 
-    honest = search.Budget.cost
-    monkeypatch.setattr(search.Budget, "cost", lambda self, release: honest(self, release) / 2)
+    honest = search.Budget.total
+    monkeypatch.setattr(search.Budget, "total", lambda self, release: honest(self, release) / 2)
     monkeypatch.setattr(designs, "pays", lambda *given: True)
     case = {"K": 5, "epsilon": 1.0, "base_accuracy": 0.85, "max_affected": 1, "queries": 50}
     case |= {"total_epsilon": 3.0, "total_delta": 1e-6, "voters": "fresh", "compare": False}

@@ -1,0 +1,161 @@
+"""What a known randomizer is worth, who sees what, and what it costs if the assumption fails.
+
+    python benchmarks/studies/known_randomizers.py [--docs] [--quick]
+
+Takes: some minutes, --quick one. --docs writes docs/known_randomizers.md.
+
+Every voter keeps its true answer, right with probability .9, by randomized response of epsilon. One record affects one
+voter, and totals are at delta 1e-6. "Any voters" are any mechanisms of that epsilon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import darrm
+from darrm import objectives
+from darrm.accounting.theorems import optimal
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+from pages import DOCS, bullets, put, table
+
+PAGE = DOCS / "known_randomizers.md"
+DELTA = 1e-6
+RESPONSE = "randomized response"
+WORTH = [(11, 1.0), (25, 1.0), (51, 1.0), (101, 0.5), (101, 1.0)]
+BUDGETS = [(100, 2.0), (100, 6.0), (1000, 6.0)]
+
+
+def voters(K: int, epsilon: float, colluders: int | None, affected: int = 1) -> darrm.VoterGroup:
+    """The voters; any voters of this epsilon where ``colluders`` is None."""
+    known = {} if colluders is None else {"randomizer": RESPONSE, "colluders": colluders}
+    return darrm.VoterGroup(K, epsilon, max_affected=affected, **known)
+
+
+def planned(
+    K: int,
+    epsilon: float,
+    colluders: int | None,
+    queries: int = 100,
+    total: float = 6.0,
+    affected: int = 1,
+    fallback: float | None = None,
+) -> darrm.planning.Plan:
+    """The plan for one budget; without a second budget unless ``fallback`` is one."""
+    known = {} if colluders is None else {"fallback_epsilon": math.inf if fallback is None else fallback}
+    return darrm.plan(
+        [voters(K, epsilon, colluders, affected)],
+        base_accuracy=0.9,
+        max_affected=affected,
+        queries=queries,
+        total_epsilon=total,
+        total_delta=DELTA,
+        voters="fresh",
+        compare=False,
+        **known,
+    )
+
+
+def majority(K: int, epsilon: float, colluders: int | None, queries: int = 100) -> darrm.accounting.Total:
+    """The total of the plain majority."""
+    problem = darrm.DecisionProblem([voters(K, epsilon, colluders)], epsilon)
+    plain = [float(ones > K / 2) for ones in range(K + 1)]
+    design = darrm.Design(problem, darrm.repair(plain, problem), objectives.truth([0.7]))
+    return darrm.accounting.compose(design, queries, delta=DELTA, voters="fresh")
+
+
+def percent(plan: darrm.planning.Plan) -> str:
+    """The label error rate; marked where no noise is needed."""
+    return f"{100 * plan.wrong:.2f}{'*' if plan.disagreement < 1e-12 else ''}"
+
+
+def worth(quick: bool) -> Iterator[dict[str, Any]]:
+    """Label error rates with and without the assumption, and the total of the plain majority."""
+    for K, epsilon in WORTH[1:2] if quick else WORTH:
+        known, any_voters = majority(K, epsilon, 0), majority(K, epsilon, None)
+        row: dict[str, Any] = {
+            "K": K,
+            "epsilon of a vote": epsilon,
+            "total of the plain majority, 100 labels": f"{any_voters.upper:.4g} → {known.upper:.3g}",
+        }
+        for queries, total in BUDGETS[1:2] if quick else BUDGETS:
+            plans = [planned(K, epsilon, colluders, queries, total) for colluders in (None, 0)]
+            row[f"{queries:,} labels within {total:g}, % wrong"] = " → ".join(map(percent, plans))
+        yield row
+
+
+def colluding() -> Iterator[dict[str, Any]]:
+    """25 voters of epsilon 1, 100 labels within 6, by the number of colluders."""
+    for colluders in (0, 1, 6, 12, 24, None):
+        plan = planned(25, 1.0, colluders)
+        yield {
+            "colluders": "any voters" if colluders is None else colluders,
+            "% wrong": percent(plan),
+            "total of the plain majority": round(majority(25, 1.0, colluders).upper, 2),
+            "total of the counts": "" if colluders is None else round(plan.counts, 1),
+            "total of the votes": round(plan.aggregator, 1),
+        }
+
+
+def fallbacks() -> Iterator[dict[str, Any]]:
+    """25 voters of epsilon 1, 100 labels within 6, by the second budget."""
+    for fallback in (6.0, 8.0, 10.0, 12.0, 16.0, math.inf):
+        plan = planned(25, 1.0, 0, fallback=fallback)
+        yield {
+            "second budget": fallback,
+            "% wrong": percent(plan),
+            "total, if the assumption holds": round(plan.spent, 3),
+            "total, if not": round(plan.fallback, 3),
+        }
+
+
+def more(quick: bool) -> list[str]:
+    """Where little is gained."""
+    said = []
+    for affected in () if quick else (2, 3):
+        plans = [percent(planned(25, 1.0, colluders, affected=affected)) for colluders in (None, 0)]
+        said.append(
+            f"If a record affects {affected} of 25 voters, 100 labels within 6: {plans[0]} → {plans[1]} % wrong."
+        )
+    return said
+
+
+def fails() -> list[str]:
+    """Totals where the assumption fails: bounds from below, by attacks on 100 labels of the plain majority."""
+    known = majority(25, 1.0, 0)
+    kept = optimal(1.0, 0.0, 97, DELTA).epsilon
+    one = majority(25, 1.0, 0, 1)
+    return [
+        f"As stated: at most {known.upper:.3f} for 100 labels, at least {known.lower:.3f}; one label {one.upper:.3f}.",
+        f"If the other voters keep and repeat their votes (as RAPPOR's permanent response), three labels are enough to "
+        f"find queries where they are 12 against 12. Each further label is then the vote of the affected voter: "
+        f"{kept:.1f} for 97 labels.",
+        f"If all voters use one seed, every label is the affected voter's vote: "
+        f"{optimal(1.0, 0.0, 100, DELTA).epsilon:.1f} for 100 labels.",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--docs", action="store_true", help="write docs/known_randomizers.md")
+    parser.add_argument("--quick", action="store_true", help="fewer rows")
+    args = parser.parse_args()
+    parts = {
+        "known-worth": table(list(worth(args.quick))),
+        "known-colluders": table(list(colluding())),
+        "known-fallback": table(list(fallbacks())),
+        "known-more": bullets([*more(args.quick), *fails()]),
+    }
+    for name, content in parts.items():
+        print(f"\n{name}\n\n{content}")
+        if args.docs:
+            put(name, content, PAGE)
+
+
+if __name__ == "__main__":
+    main()
