@@ -132,9 +132,9 @@ def fails() -> list[str]:
     one = majority(25, 1.0, 0, 1)
     return [
         f"As stated: at most {known.upper:.3f} for 100 labels, at least {known.lower:.3f}; one label {one.upper:.3f}.",
-        f"If the other voters keep and repeat their votes (as RAPPOR's permanent response), three labels are enough to "
-        f"find queries where they are 12 against 12. Each further label is then the vote of the affected voter: "
-        f"{kept:.1f} for 97 labels.",
+        f"If the other voters keep and repeat their votes (as RAPPOR's permanent response) and 97 queries find them 12 "
+        "against 12, each of these labels is the vote of the affected voter: "
+        f"{kept:.1f} for these labels.",
         f"If all voters use one seed, every label is the affected voter's vote: "
         f"{optimal(1.0, 0.0, 100, DELTA).epsilon:.1f} for 100 labels.",
     ]
