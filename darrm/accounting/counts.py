@@ -13,13 +13,13 @@ from darrm.problem.decision import decision_by
 from darrm.problem.model import VoterModel
 from darrm.problem.truths import truths_of
 
-_MOST = 2_000_000  # probabilities of all rows
+_MOST = 2_000_000  # numbers in all pairs of true answers, and probabilities of all rows
 _ROUNDING = 2.0**-52
 _CLOSE = 1e-2  # relative accuracy
 
 
 def counts_total(model: VoterModel, queries: int, delta: float) -> float:
-    """The least epsilon of the counts of all queries together at ``delta``, rounded up.
+    """Upper bound on the epsilon of the counts of all queries together at ``delta``, at most that of the votes.
 
     The counts of the voters that do not collude have the distribution B[h] for true answers h, the rows of the kernel
     of `darrm.problem.truths`, and one record changes at most ``max_affected`` of the truths. Queries may be adaptive;
@@ -27,13 +27,13 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
 
     Examples
     --------
-    A hundred counts of 25 voters of randomized response, and a hundred times the votes behind them:
+    A hundred counts of 25 voters of randomized response, one of whom a record affects:
 
     >>> import darrm
     >>> from darrm.accounting.counts import counts_total
     >>> group = darrm.VoterGroup(25, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=0)
-    >>> round(counts_total(darrm.DecisionProblem([group], epsilon=1.0).model, 100, 1e-6), 1)
-    12.3
+    >>> round(counts_total(darrm.DecisionProblem([group], epsilon=1.0).model, 100, 1e-6), 2)
+    12.32
     """
     votes = epsilon_of(among(model.affected, queries), delta)
     if len(model.groups) > 1 or not model.known:
@@ -43,6 +43,8 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     if kernel is None:
         return votes
     vectors = count_vectors(truths.problem.K, truths.problem.n_classes)
+    if vectors.size * len(vectors) > _MOST:
+        return votes
     moved = np.abs(vectors[:, None] - vectors[None]).sum(axis=2) // 2
     on, off = np.nonzero((moved > 0) & (moved <= model.max_affected))
     once = on < off  # a row stands for both directions

@@ -53,12 +53,11 @@ def fixed_voters(problem: ByGroups, delta: float) -> float:
 
 
 def check_fresh(problem: ByGroups) -> None:
-    """Refuse a known randomizer for fixed voters, whose answers repeat the same coins."""
+    """Refuse a known randomizer for fixed voters, whose answers repeat the same randomness."""
     if problem.known:
         raise InputError(
             "A known randomizer is for fresh voters, who draw every vote with new randomness. Got fixed voters. "
-            "Leave the "
-            "randomizer out: the privacy of fixed voters covers all their answers."
+            "Leave the randomizer out: the privacy of fixed voters covers all their answers."
         )
 
 

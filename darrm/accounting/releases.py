@@ -24,7 +24,7 @@ from darrm.certificate.classes import ClassSeparation
 from darrm.certificate.truths import TruthSeparation
 from darrm.design.design import Design
 from darrm.numerics.arrays import Array
-from darrm.problem.decision import AnyProblem, DecisionProblem, any_voters, decision_by
+from darrm.problem.decision import AnyProblem, any_voters, decision_by
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import guarantee
 from darrm.problem.model import VoterModel
@@ -72,8 +72,6 @@ class OneLabel:
 
     def of_any_voters(self) -> OneLabel:
         """The label where voters of a known randomizer may be any mechanism of the same epsilon."""
-        if not isinstance(self.problem, DecisionProblem):
-            return self
         return OneLabel(any_voters(self.problem), self.table, self.fewer, certified=False)
 
     @property

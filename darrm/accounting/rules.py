@@ -77,7 +77,7 @@ def _check_known(state: State, account: Labels) -> None:
     """Refuse labels by a known randomizer for fixed voters, or beside labels for which other voters are assumed.
 
     Votes of one design may be computed from earlier votes of another, unless both rest on the same assumption. A label
-    of the second could then reveal coins that protect the first.
+    of the second could then reveal randomness that protects the first.
     """
     if state.voters == "fixed":
         check_fresh(account.problem)
@@ -87,8 +87,7 @@ def _check_known(state: State, account: Labels) -> None:
             raise InputError(
                 "A ledger with labels by a known randomizer takes labels of the same voters alone, with the same "
                 "randomizer and colluders, because the randomness of all their votes protects the labels. Got "
-                "other voters. "
-                "Describe the voters alike in all designs, or keep a ledger for each."
+                "other voters. Describe the voters alike in all designs, or keep a ledger for each."
             )
 
 

@@ -17,6 +17,7 @@ from darrm.errors import InputError, MissingExtraError
 from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import check_any_voters
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
@@ -130,9 +131,10 @@ def opendp_measurement(
     >>> labels.map(1) == darrm.accounting.compose(design, 4, delta=0, voters="fresh").upper
     True
     """
-    dp = _prelude()
     if not isinstance(design, Design):
         raise not_a_design("design must be a Design", design)
+    check_any_voters(design.problem, "A measurement of OpenDP")
+    dp = _prelude()
     if OwnVotes(design, public):
         raise InputError(
             "The prior of this design was read from votes, which a measurement must not release, and cannot detect "

@@ -101,7 +101,9 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         if budget.until < math.inf:
             _Search(setting, budget, found).noisy_counts()  # passed to ``found``, should the time end
         problem = setting.problem(budget.epsilon, budget.delta)
-        return tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
+        design = tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
+        if budget.cost(design) <= budget.epsilon:  # a second budget is no part of the program
+            return design
     for reserve in _RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
         search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours

@@ -181,6 +181,11 @@ def plan(
             raise InputError(
                 "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
             )
+        if given[0].randomizer is not None:
+            raise InputError(
+                "A prior of votes makes a design for any voters. Got a known randomizer. Leave the randomizer out, or "
+                "pass base_accuracy or accuracy in place of the prior."
+            )
         if given[0].names is not None:
             raise InputError(
                 "A prior of votes makes a design whose voters are all alike and have no names. Leave the names out, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -151,18 +151,12 @@ def decision_by(model: VoterModel, epsilon: float, delta: float = 0.0) -> Decisi
     return DecisionProblem(model.groups, epsilon, delta, model.classes, model.max_affected, model.adjacency, model.none)
 
 
-def any_voters(problem: DecisionProblem) -> DecisionProblem:
+def any_voters(problem: AnyProblem) -> AnyProblem:
     """The problem where voters of a known randomizer may be any mechanism of the same epsilon: the assumption fails."""
-    groups = [VoterGroup(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
-    return DecisionProblem(
-        groups,
-        problem.epsilon,
-        problem.delta,
-        problem.classes,
-        problem.max_affected,
-        problem.adjacency,
-        problem.none,
-    )
+    if not problem.known:
+        return problem
+    groups = tuple(VoterGroup(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups)
+    return decision_by(replace(problem.model, groups=groups), problem.release_epsilon, problem.delta)
 
 
 def allowance(problem: AnyProblem) -> float:

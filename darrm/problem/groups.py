@@ -347,6 +347,15 @@ def assumption(problem: ByGroups) -> str:
     )
 
 
+def check_any_voters(problem: ByGroups, what: str) -> None:
+    """Refuse a known randomizer where the guarantee would stand without the assumption that it rests on."""
+    if problem.known:
+        raise InputError(
+            f"{what} cannot say that a guarantee rests on a known randomizer. Got a design that does. Leave the "
+            "randomizer out, or compute its total with darrm.accounting.compose and state the assumption beside it."
+        )
+
+
 def _said(group: VoterGroup) -> str:
     if group.randomizer == RESPONSE:
         return f"randomized response of epsilon {group.epsilon:g}"

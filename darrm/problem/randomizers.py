@@ -23,11 +23,14 @@ def checked_randomizer(randomizer: object, epsilon: float, delta: float) -> str 
             f"A known randomizer is for voters of delta 0. Got delta = {delta!r}. Pass the epsilon of the randomizer "
             "alone, without that of a model behind it, and no delta."
         )
+    if math.isinf(epsilon):  # elsewhere that says that no randomness of a vote protects anything
+        raise InputError(
+            "A known randomizer must have a finite epsilon. Got inf. Leave the randomizer out, or let every vote be "
+            "possible for all true answers."
+        )
     if isinstance(randomizer, str):
         if randomizer != RESPONSE:
             raise refusal("randomizer", f"{RESPONSE!r}, or a table Pr[vote | truth]", randomizer)
-        if math.isinf(epsilon):
-            raise InputError(f"{RESPONSE} must have a finite epsilon. Got inf. Leave the randomizer out.")
         return RESPONSE
     table = _table(randomizer)
     least = _epsilon_of(table)

@@ -227,11 +227,10 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 def _totals(row: Entry, comparison: Comparison) -> list[str]:
     """The totals of all labels, those above their budgets marked."""
-    over = ["" if row.within or (row.total <= comparison.total_epsilon and _known(comparison)) else " (over)"]
-    shown = [f"{at_least(row.total)}{over[0]}"]
+    held = [(row.total, comparison.total_epsilon)]
     if _known(comparison):
-        shown.append(f"{at_least(row.fallback)}{' (over)' * (row.fallback > comparison.fallback_epsilon)}")
-    return shown
+        held.append((row.fallback, comparison.fallback_epsilon))
+    return [f"{at_least(total)}{' (over)' * (total > budget)}" for total, budget in held]
 
 
 def _figures(comparison: Comparison) -> dict[str, str]:
@@ -270,17 +269,15 @@ def columns_meant(comparison: Comparison) -> str:
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified "
             "is listed for scale only: it is not certified for the guarantee."
         )
+    second = ""
     if _known(comparison):
-        columns = (
-            f" Same, others any mechanism: if only the affected voters randomize as stated; at most "
-            f"{exactly(comparison.fallback_epsilon)} in this plan."
-        )
-    else:
-        columns = ""
+        second = " Same, others any mechanism: if only the affected voters randomize as stated"
+        budget = comparison.fallback_epsilon
+        second += "." if math.isinf(budget) else f", within the second budget of {exactly(budget)}."
     over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
     return (
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
-        f"together.{columns} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
+        f"together.{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
         f"{exactly(comparison.total_delta)}.{over}"
     )
 

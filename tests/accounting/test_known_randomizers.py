@@ -113,7 +113,6 @@ CASES = {
     "colluders": Case((Voters(7, 1.0, 2, colluders=2),)),
     "all others collude": Case((Voters(5, 1.5, 1, colluders=4),)),
     "skewed": Case((Voters(6, 2.0, 2, SKEWED, 1),)),
-    "one-sided": Case((Voters(4, math.inf, 1, ONE_SIDED),)),
     "shades": Case((Voters(4, 2.0, 2, SHADES, 1),)),
     "two groups": Case((Voters(2, 1.0, 1), Voters(3, 0.3, 2, colluders=1))),
     "two groups, one affected": Case((Voters(3, 1.0, 1), Voters(2, 2.0, 1, SKEWED)), affected=1),
@@ -155,7 +154,7 @@ def design_of(case: Case, table: NDArray[np.float64]) -> darrm.DecisionDesign:
     return darrm.DecisionDesign(case.problem(300.0), table, darrm.objectives.truth([0.7] * len(case.voters)))
 
 
-COMPOSED = ["one", "three reached", "colluders", "all others collude", "skewed", "one-sided", "shades", "any beside"]
+COMPOSED = ["one", "three reached", "colluders", "all others collude", "skewed", "shades", "any beside"]
 COMPOSED += ["beside any", "classes", "silent", "unsure", "two groups, one affected", "classes, colluders"]
 
 
@@ -323,6 +322,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "colluders reached": ({"randomizer": RESPONSE, "colluders": 2, "max_affected": 4}, "count - colluders"),
     "less private": ({"randomizer": [[0.9, 0.1], [0.1, 0.9]], "colluders": 0}, "epsilon"),
     "colluders of any": ({"colluders": 1}, "colluders"),
+    "one-sided": ({"epsilon": math.inf, "randomizer": ONE_SIDED, "colluders": 0}, "finite epsilon"),
+    "response of infinity": ({"epsilon": math.inf, "randomizer": RESPONSE, "colluders": 0}, "finite epsilon"),
 }
 
 
@@ -331,9 +332,44 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_refused(name: str) -> None:
     more, words = REFUSED[name]
     with pytest.raises(InputError, match=words):
-        VoterGroup(5, 1.0, **more)
+        VoterGroup(5, **{"epsilon": 1.0, **more})
 
 
 def test_fixed_voters_are_refused() -> None:
     with pytest.raises(InputError, match="fixed"):
         compose(majority_of(5, 1.0), 3, delta=1e-6, voters="fixed")
+
+
+def test_other_libraries_cannot_say_the_assumption() -> None:
+    design = majority_of(5, 1.0)
+    pytest.importorskip("dp_accounting")
+    for made in (darrm.interop.dp_event, darrm.interop.privacy_loss_distribution):
+        with pytest.raises(InputError, match="known randomizer"):
+            made(design, voters="fresh")
+    pytest.importorskip("opendp")
+    with pytest.raises(InputError, match="known randomizer"):
+        darrm.interop.opendp_measurement(design, n_labels=1, voters="fresh", votes=lambda data: data)
+
+
+@pytest.mark.parametrize("total", [0.1, 0.3])
+def test_one_label_keeps_both_budgets(total: float) -> None:
+    """Of one label too: the optimum for the first budget alone undoes the randomness of the other voters."""
+    group = VoterGroup(25, 1.0, max_affected=1, randomizer=RESPONSE, colluders=0)
+    asked = {"base_accuracy": 0.9, "max_affected": 1, "queries": 1, "total_epsilon": total, "total_delta": 0.0}
+    first, both = (
+        darrm.plan([group], voters="fresh", compare=False, fallback_epsilon=second, **asked)
+        for second in (math.inf, None)
+    )
+    assert first.fallback > 2 * total == both.fallback_epsilon
+    assert both.fallback <= 2 * total
+    assert both.spent <= total
+    any_voters = darrm.DecisionProblem([VoterGroup(25, 1.0, max_affected=1)], 2 * total)
+    assert darrm.verify(both.design.table, any_voters).holds
+
+
+def test_a_prior_of_votes_is_for_any_voters() -> None:
+    group = VoterGroup(5, 1.0, max_affected=1, randomizer=RESPONSE, colluders=0)
+    with pytest.raises(InputError, match="known randomizer"):
+        darrm.plan(
+            [group], prior="uniform", max_affected=1, queries=2, total_epsilon=1, total_delta=1e-6, voters="fresh"
+        )
