@@ -2,7 +2,7 @@
 
     python benchmarks/studies/known_randomizers.py [--docs] [--quick]
 
-Takes: some minutes, --quick one. --docs writes docs/known_randomizers.md.
+Takes: three minutes, --quick half of one. --docs writes docs/known_randomizers.md.
 
 Every voter keeps its true answer, right with probability .9, by randomized response of epsilon. One record affects one
 voter, and totals are at delta 1e-6. "Any voters" are any mechanisms of that epsilon.
@@ -20,6 +20,7 @@ from typing import Any
 import darrm
 from darrm import objectives
 from darrm.accounting.theorems import optimal
+from darrm.numerics.printed import at_least, at_most
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, bullets, put, table
@@ -81,7 +82,7 @@ def worth(quick: bool) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {
             "K": K,
             "epsilon of a vote": epsilon,
-            "total of the plain majority, 100 labels": f"{any_voters.upper:.4g} → {known.upper:.3g}",
+            "total of the plain majority, 100 labels": f"{at_least(any_voters.upper, 4)} → {at_least(known.upper, 3)}",
         }
         for queries, total in BUDGETS[1:2] if quick else BUDGETS:
             plans = [planned(K, epsilon, colluders, queries, total) for colluders in (None, 0)]
@@ -96,9 +97,9 @@ def colluding() -> Iterator[dict[str, Any]]:
         yield {
             "colluders": "any voters" if colluders is None else colluders,
             "% wrong": percent(plan),
-            "total of the plain majority": round(majority(25, 1.0, colluders).upper, 2),
-            "total of the counts": "" if colluders is None else round(plan.counts, 1),
-            "total of the votes": round(plan.aggregator, 1),
+            "total of the plain majority": at_least(majority(25, 1.0, colluders).upper, 4),
+            "total of the counts": "" if colluders is None else at_least(plan.counts, 4),
+            "total of the votes": at_least(plan.aggregator, 4),
         }
 
 
@@ -109,8 +110,8 @@ def fallbacks() -> Iterator[dict[str, Any]]:
         yield {
             "second budget": fallback,
             "% wrong": percent(plan),
-            "total, if the assumption holds": round(plan.spent, 3),
-            "total, if not": round(plan.fallback, 3),
+            "total, if the assumption holds": at_least(plan.spent, 4),
+            "total, if not": at_least(plan.fallback, 4),
         }
 
 
@@ -126,17 +127,23 @@ def more(quick: bool) -> list[str]:
 
 
 def fails() -> list[str]:
-    """Totals where the assumption fails: bounds from below, by attacks on 100 labels of the plain majority."""
+    """Totals of 100 labels of the plain majority: as stated, and bounds from below where the assumption fails.
+
+    tests/accounting/test_known_voters_broken.py computes these bounds in fractions.
+    """
     known = majority(25, 1.0, 0)
-    kept = optimal(1.0, 0.0, 97, DELTA).epsilon
+    hi = math.e / (1 + math.e)
+    even = math.fsum(math.comb(12, i) ** 2 * hi ** (2 * i) * (1 - hi) ** (24 - 2 * i) for i in range(13))
+    kept = optimal(1.0, 0.0, 100, DELTA / even).epsilon  # 12 true answers of each kind, voted for by 12 each
     one = majority(25, 1.0, 0, 1)
     return [
-        f"As stated: at most {known.upper:.3f} for 100 labels, at least {known.lower:.3f}; one label {one.upper:.3f}.",
-        f"If the other voters keep and repeat their votes (as RAPPOR's permanent response) and 97 queries find them 12 "
-        "against 12, each of these labels is the vote of the affected voter: "
-        f"{kept:.1f} for these labels.",
-        f"If all voters use one seed, every label is the affected voter's vote: "
-        f"{optimal(1.0, 0.0, 100, DELTA).epsilon:.1f} for 100 labels.",
+        f"As stated: at most {at_least(known.upper, 4)} for 100 labels, at least {at_most(known.lower, 4)}; at most "
+        f"{at_least(one.upper, 3)} for one.",
+        "If the other voters keep and repeat their votes (RAPPOR's permanent response), 12 true answers of each kind "
+        f"give 12 votes of each with probability {even:.3f}. Then every label is the vote of the affected voter: "
+        f"at least {at_most(kept, 4)}.",
+        "If all voters use one seed, every label can be the vote of the affected voter: at least "
+        f"{at_most(optimal(1.0, 0.0, 100, DELTA).epsilon, 4)}.",
     ]
 
 
