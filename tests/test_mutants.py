@@ -590,7 +590,7 @@ MISTAKES = [
     Mistake(
         "rounding of sums over outcomes is not counted",
         "certificate.classes:_Bounds.of",
-        "_relative(_1, _2, _3) + 8 * _U => 0.0",
+        "_relative(_1, _2, _3) + _4 + 8 * _U => 0.0",
         (CLASSES, lambda tests, _: tests.test_rounding_is_counted(False)),
     ),
     Mistake(
@@ -644,7 +644,7 @@ MISTAKES = [
     ),
     Mistake(
         "answer 0 is not looked at",
-        "certificate.groups:GroupSeparation._fresh_blocks",
+        "certificate.groups:GroupSeparation.__init__",
         "np.stack([1 - X, X]) => np.stack([X, X])",
         (GROUPS, lambda tests, _: tests.test_no_false_guarantee(0)),
     ),

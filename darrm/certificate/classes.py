@@ -464,21 +464,21 @@ class _Bounds:
         with decimals(epsilon):
             self._grow, self._kappa = epsilon.exp(), epsilon.exp() - 1
         self._outcomes, self._answers, self._exact = outcomes, answers, exact
-        self._apart = drawn(answers) + apart
+        self._apart = apart  # relative error of the start beside that of a sampled table
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
         """Bounds for tables with that many affected voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
         V, W, D = tables
         if self._exact:
-            apart = Decimal(self._apart)
+            apart = Decimal(drawn(self._answers) + self._apart)
             with decimals(Decimal(1)):
                 return np.asarray(V * (1 + apart + _EXACT) - W * (self._grow * (1 - apart - _EXACT)))
-        relative = 1.01 * (_U * (self._outcomes + 2) * reached + self._apart) + 8 * _U
+        relative = _relative(self._outcomes, reached, self._answers) + self._apart + 8 * _U
         bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
         if self._kappa < 1000:
             kappa = float(self._kappa) * (1 - relative)
             r = self._outcomes
-            errors = (4 * r + 4) * (reached + 1) * _U + self._apart
+            errors = (4 * r + 4) * (reached + 1) * _U + drawn(self._answers) + self._apart
             absolute = 1.1 * gaps * errors + (1e-300 if reached else 0.0)
             np.minimum(bounds, D - W * kappa + absolute, out=bounds)
         return np.asarray(bounds)

@@ -395,7 +395,7 @@ class TestStopped:
         ({"K": None}, "either by groups or by K"),
         ({"K": None, "epsilon": None, "groups": []}, "groups must be"),
         ({"K": None, "epsilon": None, "groups": [3]}, "A group must be"),
-        ({"K": None, "epsilon": None, "groups": [(3, 1.0, 0.0, 1, None, 1)]}, "A group must be"),
+        ({"K": None, "epsilon": None, "groups": [(3, 1.0, 0.0, 1, None, None, None, 1)]}, "A group must be"),
         ({"K": None, "epsilon": None, "Delta": 1e-7, "groups": [(3, 1.0)]}, "epsilon and Delta go with K"),
         ({"Delta": 1.0}, "delta must be"),
     ],
