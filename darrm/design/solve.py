@@ -122,9 +122,10 @@ def solve(
         prefers less likely than another at the same counts. An optimum without it can, see ``design.reversals``.
     objective : {"tv", "disagreement"}, optional, or an object of `darrm.objectives`
         A decision without a prior needs the object; it takes no engine, custom or binding. Under a prior the default is
-        "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p. Its accuracies, costs
-        and thresholds must come from elsewhere than these votes or records too. So must m, epsilon and the choice of
-        the design, because the certificate is for a table that was chosen without these votes and records.
+        "tv" (the paper's) for independent and common ones, "disagreement" for vote histograms and fixed p. Its
+        accuracies, costs and thresholds must come from elsewhere than these votes or records too. So must m, epsilon
+        and the choice of the design, because the certificate is for a table that was chosen without these votes and
+        records.
     engine : {"cutting-planes", "full-list", "full-list-cvxpy"}
         "cutting-planes" adds violated constraints; the others list all constraints (the paper's method, the reference)
         and pass them to HiGHS, directly or through CVXPY.

@@ -16,6 +16,12 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
 from darrm.priors.prior import Prior
 
+_BELOW_HALF = (
+    "Below 1/2 errors at votes for 0 and for 1 would cancel in the mean. For votes that lean either way pass "
+    "common(1, 1), for close ones independent(0.5, 0.6); expected_error takes probabilities in [0, 1]."
+)
+_IN_ORDER = "Pass low first, e.g. independent(0.5, 1)."
+
 
 @dataclass(frozen=True)
 class Independent(Prior):
@@ -111,14 +117,14 @@ class Fixed(Prior):
 
 
 def independent(low: float = 0.5, high: float = 1.0) -> Prior:
-    """Independent p_i, uniform on [low, high] within [1/2, 1]: the paper's prior.
+    """Independent p_i, uniform on [low, high] within [1/2, 1], as in the paper's surrogate objective.
 
         E[alpha_l] = Bin(K, q)(l),    q = (low + high) / 2
 
     (any distribution with mean q gives the same). For K above about 50 it puts almost no weight on close
     votes, so the optimum says little about them; `common` weighs them like clear ones.
 
-    Eq. 2 and Appendix C.1 of Jiang, Zhang, Joshi (TMLR 2024), in closed form instead of sampled.
+    Eqs. 2 and 202 of Jiang, Zhang, Joshi (TMLR 2024), in closed form instead of sampled.
 
     Examples
     --------
@@ -130,8 +136,10 @@ def independent(low: float = 0.5, high: float = 1.0) -> Prior:
     >>> darrm.priors.independent(0.5, 1.0).ones(3).round(4).tolist()
     [0.0156, 0.1406, 0.4219, 0.4219]
     """
-    low = real("low", low, 0.5, 1, allowed="in [1/2, 1]")
-    return Independent(low, real("high", high, low, 1, allowed=f"in [low, 1] = [{low:g}, 1]"))
+    low = real("low", low, 0.5, 1, allowed="in [1/2, 1]", hint=_BELOW_HALF)
+    return Independent(
+        low, real("high", high, low, 1, allowed=f"at least low = {low:g}, and at most 1", hint=_IN_ORDER)
+    )
 
 
 def common(a: float = 1.0, b: float = 1.0) -> Prior:

@@ -96,7 +96,7 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
 
     Examples
     --------
-    Six to eleven ones of eleven, with the paper's prior: the closest and the unanimous votes have small weights.
+    Six to eleven ones of eleven, with the default prior: the closest and the unanimous votes have small weights.
 
     >>> import darrm
     >>> darrm.priors.weights(darrm.priors.independent(), 11, "tv").round(3).tolist()

@@ -129,7 +129,7 @@ def check_possible(prior: Prior, epsilon: float, Delta: float = 0.0) -> bool:
 
         max(p_i, 1 - p_i) <= (e^epsilon + Delta) / (1 + e^epsilon)     for every p that the prior takes to be possible
 
-    Call it yourself, because darrm does not know how the voters are made private. The paper's prior, independent and
+    Call it yourself, because darrm does not know how the voters are made private. The default prior, independent and
     uniform on [1/2, 1], is impossible for randomized response, and possible for privately trained models. An impossible
     prior costs utility, not privacy, if it comes from elsewhere than these votes or records. Public counts (`votes`)
     always count as possible.
