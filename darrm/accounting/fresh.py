@@ -15,7 +15,7 @@ from darrm.accounting import adaptive, voters
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.cover import cover
 from darrm.accounting.hulls import by_reached_voters
-from darrm.accounting.profile import Point, Region
+from darrm.accounting.profile import BEYOND, Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS, at_least_once, log_binomials, optimal
@@ -95,8 +95,10 @@ def of_region(
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
-            f"delta = {delta:g} is below the delta that {queries} labels of fresh voters need at any epsilon: "
-            f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
+            f"delta = {delta:g} is below {unavoidable:.6g}, the certified probability that "
+            f"{'the label loses' if queries == 1 else f'one of {queries} labels loses'} more than {BEYOND:g} nats plus "
+            "the epsilons of the affected voters, which counts as infinite in a total. Pass a delta above it"
+            f"{'; the profile of the design has one label' if queries == 1 else ', or ask fewer queries'}."
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])

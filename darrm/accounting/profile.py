@@ -32,7 +32,7 @@ INFINITE = Decimal(400)
 _LEAST = Decimal("1e-40")  # least loss, so that e^loss differs from 1 in these digits; smaller ones are raised to it
 MAX_POINTS = 10_000  # largest number of points of a profile
 _NARROW = Decimal("1e-12")  # directions closer than this add nothing
-_BEYOND = 14.0  # nats; one in a million
+BEYOND = 14.0  # nats; one in a million
 _THIN = 1e-3  # share of the tolerance of a region; lines that cut off less are left out
 _CLOSER = 1e-12  # relative error of achieved probabilities; lower bounds are moved by as much
 
@@ -252,7 +252,7 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
     directions.sort(key=lambda direction: direction.epsilon)
     # A loss far above that of the votes without Delta comes from a gamma that rounding kept below 1. It counts as
     # infinite, which is conservative, so that the total has no epsilon of 30 for it.
-    beyond = math.exp(-float(losses(problem.affected)) - _BEYOND)
+    beyond = math.exp(-float(losses(problem.affected)) - BEYOND)
     outer = tuple(
         replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
         for point in _outer(directions, floor, tolerance * _THIN)
