@@ -15,6 +15,7 @@ from darrm.cli.problem import columns_option, randomizer_options
 from darrm.cli.suggestions import line, options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
+from darrm.errors import InputError
 from darrm.show import plan_words
 
 if TYPE_CHECKING:
@@ -93,13 +94,19 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
 
 def _check_writable(groups: Any, classes: Any, **_: object) -> None:
     """Refuse voters whose design could be too large for a file, before work on it begins."""
+    from darrm.certificate.engines import engine
     from darrm.design.content import check_writable
     from darrm.planning.asked import groups_of
     from darrm.problem.decision import DecisionProblem
     from darrm.problem.groups import VoterGroup
 
     counts = [VoterGroup(group.count, 1.0) for group in groups_of(groups, None, None, 0.0)[0]]
-    check_writable(DecisionProblem(counts, 1.0, 0.0, 2 if classes is None else classes, max_affected=1))
+    problem = DecisionProblem(counts, 1.0, 0.0, 2 if classes is None else classes, max_affected=1)
+    try:
+        engine(problem).check_size(problem)
+    except InputError:
+        return  # the plan refuses it too, and says what to do
+    check_writable(problem)
 
 
 def _said(now: Progress) -> tuple[int, int | None, str]:

@@ -141,7 +141,8 @@ def check_size(problem: MajorityProblem) -> None:
         raise InputError(
             f"K = {problem.K} with max_affected = {problem.max_affected} and Delta {'> 0' if problem.Delta else '= 0'} "
             f"has {'' if counted else 'more than '}{total:,} constraints of {half} coefficients; a full list stops "
-            f'at {MAX_COEFFICIENTS:,} coefficients. Use engine "cutting-planes", or lower K or max_affected.'
+            f"at {MAX_COEFFICIENTS:,} coefficients. By its default engine darrm.solve "
+            "(darrm solve) needs no list; or lower K or max_affected."
         )
 
 

@@ -61,8 +61,8 @@ def check_writable(problem: DecisionProblem) -> None:
         lists *= count
     if most > MAX_BYTES:
         raise InputError(
-            f"A design file of {entries:,} probabilities can have {most:,} bytes; at most {MAX_BYTES:,} can be read "
-            "again. Leave --out out, or take fewer voters."
+            f"A design file for {entries:,} vectors of votes can have {most:,} bytes; at most {MAX_BYTES:,} can be "
+            "read again. Leave --out out, or take fewer voters."
         )
 
 

@@ -57,7 +57,8 @@ class Plan:
     wrong_without_noise : float
         Label error rate of the plain majority of the same votes, without output noise.
     wrong_without_privacy : float
-        Label error rate of the majority of the answers before they are randomized; NaN if their accuracy is not known.
+        Label error rate of the majority of the answers before they are randomized; NaN if they are not, or if their
+        accuracy is not known.
     aggregator : float
         The votes of all queries together, which the aggregator receives, are (aggregator, total_delta)-DP; infinite for
         non-private votes.

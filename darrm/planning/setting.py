@@ -180,8 +180,8 @@ class Setting:
         return replace(self.objective, confusion=tuple(tuple(map(tuple, table)) for table in tables))  # type: ignore[type-var]  # a dataclass, as all of voters are
 
     def without_privacy(self) -> float:
-        """The error rate of the majority of the base answers, without any noise. NaN if their accuracy is not known."""
-        if self.base is None:
+        """The error rate of the majority of the base answers, without any noise. NaN if votes are not randomized."""
+        if self.base is None or all(math.isinf(group.epsilon) for group in self.groups):
             return math.nan
         plain = replace(self, objective=self._seen_through((math.inf,) * len(self.groups)))
         return plain.wrong(self.majority())
