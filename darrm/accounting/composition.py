@@ -53,8 +53,8 @@ def compose(
         K votes for that many classes. One teacher less or more, or another class, can cost more, whether K is odd or
         even. So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K, classes=classes)``, which refuses
         other votes. A teacher that abstains because of its data is another kind of change, which no total covers. If
-        there are too many votes to list, as for 250 teachers and ten classes, the bounds are Renyi DP or those of the
-        epsilon of one label, and ``lower`` is 0.
+        there are too many votes to list, as for 250 teachers and ten classes, the bounds are Renyi DP and Gaussian DP
+        of the noisy counts, or those of the epsilon of one label, and ``lower`` is 0.
 
     Returns
     -------

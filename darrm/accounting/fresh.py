@@ -63,7 +63,7 @@ class Total:
         Upper bound on the delta that no epsilon avoids.
     K, classes : int, or None
         For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
-        bounds, "Renyi DP" alone holds for any number of both. None for a design, which has its own.
+        bounds, "Renyi DP" and "Gaussian DP" hold for any number of both. None for a design, which has its own.
     """
 
     lower: float

@@ -10,6 +10,8 @@ import numpy as np
 from darrm._validation import real, whole
 from darrm.numerics.arrays import Array
 
+_ROUNDING = 1e-13  # nats; above the rounding of the logarithms of tails
+
 
 def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     """Points (epsilon, delta) whose profile implies the whole curve of mu-Gaussian differential privacy.
@@ -90,3 +92,25 @@ def gdp_mu(epsilon: float, delta: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if gdp_delta(epsilon, middle) <= delta else (low, middle)
     return low
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon with which mu-Gaussian DP is (epsilon, delta)-DP, rounded up; infinite beyond float64.
+
+    Examples
+    --------
+    A hundred labels of noisy max, each 0.2-Gaussian DP, are 2-Gaussian DP together:
+
+    >>> from darrm.accounting.gaussian import gdp_epsilon
+    >>> round(gdp_epsilon(100**0.5 * 0.2, 1e-5), 2)
+    10.0
+    """
+    low, high = 0.0, 40 * mu
+    if not math.isfinite(mu * mu):
+        return math.inf
+    while gdp_delta(high, mu) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high and high > _ROUNDING:
+        middle = (low + high) / 2
+        low, high = (low, middle) if gdp_delta(middle, mu) <= delta else (middle, high)
+    return high * (1 + 1e-9) + _ROUNDING

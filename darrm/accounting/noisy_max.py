@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
 from darrm.accounting.fresh import Total
+from darrm.accounting.gaussian import gdp_epsilon
 from darrm.accounting.many_answers import of_rows, upper_of_rows
-from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
+from darrm.accounting.pate import gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import optimal
 from darrm.errors import InputError
@@ -55,6 +56,12 @@ _LEAST_SPENT = 0.995  # of a budget
 _AIM = 0.998
 _ORDERS = np.geomspace(1 / 30, 30, 400)  # orders of Renyi divergences, besides the one near which the bound is least
 _RENYI = "Renyi DP"
+GAUSSIAN = "Gaussian DP"
+
+
+def _most_votes(classes: int) -> int:
+    """The most sorted votes of K - 1 voters, of which each has a row for two classes."""
+    return _MOST_ROWS // (classes * (classes - 1) // 2)
 
 
 def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
@@ -63,7 +70,7 @@ def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
     K - 1 sorted votes z are the same on both; the last vote is for class c on D and for class d on D'. Classes with
     equal counts in z are alike, so one or two of each count are enough.
     """
-    most = _MOST_ROWS // (classes * (classes - 1) // 2)
+    most = _most_votes(classes)
     if more_sorted_counts(K - 1, classes, most):
         fits = f"At most {largest_total(classes, most) + 1} voters fit {classes} classes." if most else "Take fewer."
         raise InputError(
@@ -111,7 +118,7 @@ def of_labels(
             raise
         upper = min(plain.values())
         return Total(0.0, upper, upper, delta, queries, "not private", plain, 0.0, K, classes)
-    others = {name: bound for name, bound in plain.items() if name == _RENYI}
+    others = {name: bound for name, bound in plain.items() if name in (_RENYI, GAUSSIAN)}
     total = of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), others)
     return replace(total, K=K, classes=classes)
 
@@ -135,13 +142,16 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
 def of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
     """Bounds on the total for any number of votes and classes, by the stated sigma or epsilon of one label.
 
-    Gaussian noise: Renyi DP, lambda / sigma^2 for each label. A stated epsilon: simple and optimal composition.
+    Gaussian noise: Renyi DP, lambda / sigma^2 for each label, and the exact Gaussian DP of the noisy counts, of which
+    Renyi DP is an upper bound: mu = sqrt(2) / sigma for each label and one changed vote. A stated epsilon: simple and
+    optimal composition.
     """
     sigma: float | None = getattr(mechanism, "sigma", None)
     epsilon: float | None = getattr(mechanism, "epsilon", None)
     bounds: dict[str, float] = {}
     if sigma is not None and delta:
         bounds[_RENYI] = _renyi(sigma, queries, delta)
+        bounds[GAUSSIAN] = gdp_epsilon(math.sqrt(2 * queries) / sigma * (1 + 1e-15), delta)
     if epsilon is not None:
         bounds["simple composition"] = rounded_up(queries * Fraction(epsilon))
         with suppress(InputError):
@@ -159,13 +169,9 @@ def _renyi(sigma: float, queries: int, delta: float) -> float:
 
 
 def sigma_of_any_votes(queries: int, total_epsilon: float, total_delta: float) -> float:
-    """A sigma with which Renyi DP keeps that many labels within a total, for any number of votes and classes."""
-    high = gnmax_sigma(total_epsilon, total_delta) * math.sqrt(queries) * (1 + 1e-9)  # by a looser conversion
-    low = high / 4
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _renyi(middle, queries, total_delta) <= total_epsilon else (middle, high)
-    return high
+    """A sigma with which Gaussian DP keeps that many labels within a total, for any number of votes and classes."""
+    # Noisy counts of n labels are as private as those of one label with noise of sigma / sqrt(n).
+    return gnmax_sigma_analytic(total_epsilon, total_delta) * math.sqrt(queries) * (1 + 1e-6)
 
 
 def noisy_max_parameter(
@@ -198,9 +204,9 @@ def noisy_max_parameter(
     float
         The parameter of the mechanism. All labels of K votes together are certified within ``total_epsilon``, by the
         exact composition of `compose`. If there are too many votes to list, as for 250 teachers and ten classes, the
-        bound is Renyi DP or the optimal composition, which need more noise and hold for any number of both. The search
-        ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above except at totals of
-        hundreds of nats. `gnmax_sigma` needs more noise.
+        bound is Gaussian DP or the optimal composition, which need more noise and hold for any number of both. The
+        search ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above except at totals
+        of hundreds of nats. `gnmax_sigma` needs more noise.
 
     Raises
     ------
@@ -248,12 +254,14 @@ def noisy_max_parameter(
                 raise
             return min(plain.values())
         exact = upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows))
-        return min(plain.get(_RENYI, math.inf), exact)
+        return min(plain.get(GAUSSIAN, math.inf), exact)
 
     low, high = 0.0, math.inf
     spent_low = spent_high = 0.0
     # Where Renyi DP and simple composition would begin; the exact total allows more.
     strength = 1 / (gnmax_sigma(budget, delta) * math.sqrt(queries))
+    if by_scale and more_sorted_counts(K - 1, classes, _most_votes(classes)):
+        strength = 1 / sigma_of_any_votes(queries, budget, delta)  # the answer itself
     for _ in range(_TRIES):
         spent = cost(strength)
         if spent <= budget:

@@ -9,7 +9,7 @@ import numpy as np
 
 from darrm.accounting.budgets import Budget, MemoryBudget
 from darrm.accounting.fresh import FAR, within
-from darrm.accounting.noisy_max import of_any_votes, of_labels, rows_of
+from darrm.accounting.noisy_max import GAUSSIAN, of_any_votes, of_labels, rows_of
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS, Privacy
 from darrm.ensemble.releases import Codes, EnsemblePrivacy
@@ -46,7 +46,7 @@ class NoisyMax:
         if sigma is not None and total_delta == 0:
             raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
         queries = largest_that(MOST_LABELS, lambda labels: self._without_grid(labels) <= total_epsilon)
-        accounting = "Renyi DP" if gamma is None else "optimal composition"
+        accounting = GAUSSIAN if gamma is None else "optimal composition"
         rows = self._rows() if total_delta > 0 and total_epsilon < FAR and queries <= _MOST_EXACT else None
         if rows is not None:
             queries, accounting = max(queries, within(rows, None, total_epsilon, total_delta, MOST_LABELS)), "exact"
@@ -67,7 +67,7 @@ class NoisyMax:
             return None
 
     def _without_grid(self, queries: int) -> float:
-        """The epsilon of that many labels by Renyi DP (Gaussian) or by the optimal composition (Laplace)."""
+        """The epsilon of that many labels by Gaussian DP (Gaussian) or by the optimal composition (Laplace)."""
         return min(of_any_votes(self.mechanism(), queries, self.total_delta).values(), default=math.inf)
 
     @property

@@ -274,7 +274,7 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
     return (
         f" Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
         f"K={problem.K}, classes={problem.n_classes}) keeps {budget.queries} labels within ({budget.epsilon:g}, "
-        f"{budget.delta:g}), by Renyi DP."
+        f"{budget.delta:g}), by Gaussian DP."
     )
 
 

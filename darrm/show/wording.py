@@ -58,6 +58,7 @@ RULES = {
         "the privacy profile of one label (worst votes at each epsilon), composed as a privacy loss distribution",
     ),
     "Renyi DP": ("Renyi DP", "the Renyi divergence of the noisy counts"),
+    "Gaussian DP": ("Gaussian DP", "the Gaussian DP of the noisy counts"),
     "optimal composition": ("optimal composition", "the optimal composition of the single-label guarantee alone"),
 }
 

@@ -1,12 +1,15 @@
 """From Renyi divergences to (epsilon, delta): between the worst pair of distributions there is and simpler formulas."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from darrm.accounting import compose, noisy_max_parameter, optimal, rdp_epsilon
+from darrm.accounting import compose, gnmax_sigma_analytic, noisy_max_parameter, optimal, rdp_epsilon
+from darrm.accounting.gaussian import gdp_delta, gdp_epsilon
+from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.renyi import epsilon_of_orders
 from darrm.errors import InputError
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
@@ -70,26 +73,51 @@ def test_ends_of_the_range() -> None:
     )
     assert rdp_epsilon([2.0], [0.0], 1e-3) == 0.0
     # Exact Gaussian DP is never above what its divergences prove.
-    from darrm.accounting.gaussian import gdp_delta
-
     for mu in (0.01, 0.5, 3.0):
         orders = 1 + np.geomspace(1e-2, 1e3, 2000)
         epsilon = rdp_epsilon(orders, orders * mu**2 / 2, 1e-5)
         assert gdp_delta(epsilon, mu) <= 1e-5
+        assert gdp_epsilon(mu, 1e-5) <= epsilon
+
+
+@pytest.mark.parametrize("mu", [1e-4, 0.03, 1.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+def test_the_epsilon_of_gaussian_dp_is_rounded_up(mu: float, delta: float) -> None:
+    """The curve in sixty digits, at the epsilon and a hair below."""
+    from mpmath import mp, mpf, ncdf
+
+    def curve(epsilon: float) -> Any:
+        e, m = mpf(epsilon), mpf(mu)
+        return ncdf(m / 2 - e / m) - mp.exp(e) * ncdf(-m / 2 - e / m)
+
+    epsilon = gdp_epsilon(mu, delta)
+    with mp.workdps(60):
+        assert curve(epsilon) <= delta
+        assert epsilon < 1e-12 or curve(epsilon * (1 - 1e-8) - 1e-12) > delta
+
+
+def test_gaussian_dp_at_its_ends() -> None:
+    assert gdp_epsilon(1e300, 1e-5) == math.inf
+    assert gdp_epsilon(1e-300, 1e-5) < 1e-12
 
 
 def test_totals_where_votes_are_too_many_to_list() -> None:
-    """250 teachers and ten classes: Renyi DP, and the composition of stated epsilons."""
+    """250 teachers and ten classes: Renyi and Gaussian DP, and the composition of stated epsilons."""
     votes = {"K": 250, "classes": 10}
     total = compose(GaussianNoisyMax(40.0, **votes), 1000, delta=1e-5)
     orders = np.arange(1.05, 60, 0.05)
-    assert list(total.bounds) == ["Renyi DP"]
-    assert total.upper == pytest.approx(rdp_epsilon(orders, 1000 * orders / 1600, 1e-5), rel=1e-4)
+    assert list(total.bounds) == ["Renyi DP", "Gaussian DP"]
+    assert total.bounds["Renyi DP"] == pytest.approx(rdp_epsilon(orders, 1000 * orders / 1600, 1e-5), rel=1e-4)
+    assert total.upper == total.bounds["Gaussian DP"]
+    assert gdp_delta(total.upper, math.sqrt(2000) / 40) == pytest.approx(1e-5, rel=1e-6)
     assert (total.lower, total.K, total.classes) == (0.0, 250, 10)
     for mechanism in (LaplaceNoisyMax(0.05, **votes), PermuteAndFlip(0.1, **votes)):
         total = compose(mechanism, 100, delta=1e-5)
         assert total.upper == optimal(0.1, 0.0, 100, 1e-5).epsilon
         assert compose(mechanism, 100, delta=0.0).upper == pytest.approx(10.0, rel=1e-12)
+    sigma = noisy_max_parameter(GaussianNoisyMax, 1000, 8, 1e-5, **votes)
+    assert sigma == pytest.approx(sigma_of_any_votes(1000, 8, 1e-5), rel=1e-12)
+    assert sigma == pytest.approx(math.sqrt(1000) * gnmax_sigma_analytic(8, 1e-5), rel=2e-6)
     for kind in (GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip):
         parameter = noisy_max_parameter(kind, 1000, 8, 1e-5, **votes)
         assert 7.9 < compose(kind(parameter, **votes), 1000, delta=1e-5).upper <= 8

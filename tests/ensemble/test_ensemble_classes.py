@@ -164,7 +164,7 @@ def test_noisy_max_pays_by_its_exact_total(options: dict[str, float]) -> None:
 
 def test_what_is_too_large_for_the_exact_total_is_charged_by_looser_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noisy_max, "_MOST_EXACT", 3)
-    for options, said in (({"sigma": 4.0}, "Renyi DP"), ({"gamma": 0.2}, "optimal composition")):
+    for options, said in (({"sigma": 4.0}, "Gaussian DP"), ({"gamma": 0.2}, "optimal composition")):
         model = pate(**options).fit(X, Y)
         labels = model.privacy_.queries
         assert model.privacy_.accounting == said
