@@ -11,7 +11,7 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
@@ -229,8 +229,13 @@ def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
     return whole(name, k, 1, most)
 
 
-def check_voters(voters: object) -> str:
-    """``voters``, refused unless it is "fresh" or "fixed"."""
+def check_voters(voters: object, epsilons: Iterable[float] = (0.0,)) -> str:
+    """``voters``, refused unless it is "fresh" or "fixed"; "fresh" if none is given and all ``epsilons`` are infinite.
+
+    Of non-private voters only the output noise protects, and it is fresh for each label.
+    """
+    if voters is None and all(map(math.isinf, epsilons)):
+        return "fresh"
     if not isinstance(voters, str) or voters not in VOTERS:
         if isinstance(voters, str) and voters.strip().lower() in VOTERS:
             right = voters.strip().lower()
@@ -239,8 +244,7 @@ def check_voters(voters: object) -> str:
             'voters must be "fresh" or "fixed". Fresh: each answer of a voter is private by its own fresh randomness. '
             "Fixed: each voter is trained with DP once, and all its answers share that guarantee, such as a DP-SGD "
             f"model. Got {shown(voters)}. Pass the kind of yours (--voters fresh, --voters fixed): single labels "
-            "compose for "
-            "fresh voters only."
+            "compose for fresh voters only. Leave it out for non-private voters (--group COUNT:inf)."
         )
     return voters
 

@@ -38,6 +38,7 @@ from darrm.accounting.ledger_file import (
 )
 from darrm.accounting.ledger_ids import Batch, batch_of, entered
 from darrm.accounting.released_once import take_again
+from darrm.accounting.releases import one_label
 from darrm.accounting.search import max_queries
 from darrm.certificate.certificate import verify
 from darrm.design.design import Design
@@ -105,10 +106,11 @@ class Ledger:
         total_epsilon, total_delta : float
             The privacy budget for all charges.
         voters : {"fresh", "fixed"}
-            No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, whose cost is charged once
-            for all their answers. You must make sure that all labels come from the same voters: a ledger sees only
-            their number, their privacy parameters, and their names, if there are any. If the budget does not cover the
-            voters' own cost, rule "exact" allows as many labels as the output noise protects.
+            No default, unless the rule is "exact" and all voters of the design are non-private; see
+            `darrm.accounting.compose`. Fixed voters are one set of voters, whose cost is charged once for all their
+            answers. You must make sure that all labels come from the same voters: a ledger sees only their number,
+            their privacy parameters, and their names, if there are any. If the budget does not cover the voters' own
+            cost, rule "exact" allows as many labels as the output noise protects.
         rule : {"exact", "composed", "renyi", "basic"}
             How charges add up.
 
@@ -137,7 +139,8 @@ class Ledger:
         BudgetError
             If the budget does not allow a single label of ``design``.
         """
-        kind = check_voters(voters)
+        of_one = design is not None and rule == "exact"  # other rules take other designs too
+        kind = check_voters(voters, one_label(checked_design(design)).epsilons) if of_one else check_voters(voters)
         if rule not in RULES:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if kind == "fixed" and rule not in FOR_FIXED:

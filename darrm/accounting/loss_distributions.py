@@ -189,8 +189,9 @@ def privacy_loss_distribution(
     >>> round(labels.get_epsilon_for_delta(1e-5), 2)
     11.17
     """
-    kind, label = check_voters(voters), one_label(design)
+    label = one_label(design)
     check_any_voters(label.problem, "A privacy loss distribution")
+    kind = check_voters(voters, label.epsilons)
     relation = relation_of(label.problem.adjacency)
     queries = check_count("queries", queries)
     interval = checked_interval(interval, "interval")

@@ -65,6 +65,11 @@ class OneLabel:
         return epsilon, Fraction(self.problem.delta)
 
     @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The epsilon of a voter of each group."""
+        return tuple(group.epsilon for group in self.problem.groups)
+
+    @property
     def tables(self) -> tuple[tuple[AnyProblem, Array], ...]:
         """All tables, each with the problem of its present voters."""
         fewer = ((self.problem.with_present(present), table) for present, table in self.fewer.items())

@@ -202,7 +202,7 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     total_epsilon : float >= 0, nats
     total_delta : float in [0, 1)
     voters : {"fresh", "fixed"}
-        No default; see `darrm.accounting.compose`.
+        No default, unless all voters are non-private; see `darrm.accounting.compose`.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     >>> darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fresh")
     28
     """
-    kind = check_voters(voters)
+    kind = check_voters(voters, one_label(design).epsilons)
     total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
     if kind == "fixed":
         return fixed_within(design, total_epsilon, total_delta, MOST_LABELS)

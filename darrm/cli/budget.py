@@ -30,10 +30,10 @@ def command(
     from darrm.accounting.composition import compose
     from darrm.design.design import load
 
-    check_voters(voters)
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
     design = load(file)
+    voters = check_voters(voters, [group.epsilon for group in design.problem.groups])
     absent = design.absent
     if queries is None:
         from darrm.accounting.fixed import fixed_voters

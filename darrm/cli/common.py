@@ -176,9 +176,9 @@ randomized_option = click.option(
 voters_option = click.option(
     "--voters",
     shell_complete=known("fresh", "fixed"),
-    help="Required. fresh: the fresh randomness of every answer alone makes that answer private, whatever else the "
-    "voter keeps. fixed: a voter was trained with DP once, such as a DP-SGD model, and is private over all its answers "
-    "together.",
+    help="Required, unless all voters are non-private. fresh: the fresh randomness of every answer alone makes that "
+    "answer private, whatever else the voter keeps. fixed: a voter was trained with DP once, such as a DP-SGD model, "
+    "and is private over all its answers together.",
 )
 budget_options = options(
     number("--total-epsilon", "Privacy budget: epsilon of all labels together, in nats.", required=True),

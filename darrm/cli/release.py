@@ -154,7 +154,7 @@ def command(
         )
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
-            f"together they are {budget}-DP, rule {status['rule']}{settled}, {rests}"
+            f"all labels that it allows are {budget}-DP together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:

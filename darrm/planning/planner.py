@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from darrm._validation import real
+from darrm._validation import check_voters, real
 from darrm.accounting.counts import counts_total
 from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.releases import AnyRelease
@@ -170,8 +170,7 @@ def plan(
     (0.26, True)
     """
     given, free = groups_of(groups, K, epsilon, Delta)
-    if voters is None and not free and all(math.isinf(group.epsilon) for group in given):
-        voters = "fresh"  # only the output noise protects, and it is fresh for each label
+    voters = check_voters(voters, [group.epsilon for group in given])
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
     budget = replace(budget, fallback=_fallback(fallback_epsilon, given, budget.epsilon))

@@ -110,8 +110,8 @@ def check_classes(problem: ByGroups) -> None:
     if not fits or (problem.K + 2) ** problem.n_classes > _LARGEST_KEY:
         most = next(C for C in range(_MOST_CLASSES, 0, -1) if (problem.K + 2) ** C <= _LARGEST_KEY)
         raise InputError(
-            f"A decision by K = {problem.K} voters must be between at most {most} classes. Got {problem.n_classes}. "
-            "Put rare classes together, or ask fewer voters."
+            f"Cases of K = {problem.K} voters can be counted for at most {most} classes, and certified for fewer if K "
+            f"is large. Got {problem.n_classes} classes. Put rare classes together, or ask fewer voters."
         )
 
 

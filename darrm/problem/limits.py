@@ -50,8 +50,11 @@ def of_neighbours(adjacency: str, Deltas: Sequence[float]) -> str:
     if adjacency != "replace-one" or not Deltas:
         return ""
     if not any(Deltas):
-        return "If their epsilon is for a record added or removed, say adjacency add-remove."
-    return "Accountants of DP-SGD mostly speak of a record added or removed. If yours does, say adjacency add-remove."
+        return "If their epsilon is for a record added or removed, make the design with adjacency add-remove."
+    return (
+        "Accountants of DP-SGD mostly speak of a record added or removed. If yours does, make the design with "
+        "adjacency add-remove."
+    )
 
 
 # An accuracy or a prior may be wrong at no cost in privacy, but it must not be measured on the protected data. A change

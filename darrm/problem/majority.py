@@ -14,6 +14,11 @@ from darrm.problem.groups import ByGroups, VoterGroup, checked_present
 from darrm.problem.limits import Affected, adjacency_text
 from darrm.problem.model import VoterModel
 
+_ONE_VOTER = (
+    "Pass the epsilon of one voter, e.g. 0.1. Non-private voters are a group: --group 25:inf, or "
+    "darrm.VoterGroup(25, epsilon=math.inf) in a darrm.DecisionProblem."
+)
+
 
 @dataclass(frozen=True, init=False)
 class MajorityProblem(ByGroups):
@@ -145,7 +150,7 @@ class MajorityProblem(ByGroups):
         K = whole("K", K, high=math.inf, hint="Pass the number of voters, e.g. 11.")
         in_K = f"in [1, K] = [1, {shown(K)}]"
         check_one_epsilon("epsilon", epsilon)
-        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the epsilon of one voter, e.g. 0.1.")
+        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint=_ONE_VOTER)
         m = _allowance(K, m, epsilon, release_epsilon)
         hint = "Pass the delta of one voter, e.g. 1e-5."
         Delta = real("Delta", Delta, 0, 1, "[)", hint=hint)

@@ -620,3 +620,18 @@ def lines(found: Region) -> list[tuple[float, float]]:
     """The largest x - e^epsilon y over the outer corners, for some epsilons."""
     epsilons = np.linspace(0.0, 0.4, 21).tolist()
     return [(e, max(p.x - math.exp(e) * p.y for p in found.outer)) for e in epsilons]
+
+
+def test_non_private_voters_need_no_word(tmp_path: Path) -> None:
+    """Fresh or fixed, only the output noise protects; a ledger of several designs may meet other voters."""
+    bare = darrm.DecisionProblem([group(5, math.inf)], 0.5, max_affected=1)
+    mixed = darrm.DecisionProblem([group(5, math.inf), group(2, 0.4)], 0.5, max_affected=1)
+    budget: dict[str, Any] = {"total_epsilon": 2.0, "total_delta": 1e-5}
+    design = darrm.solve(bare, objective=darrm.objectives.truth([0.8]))
+    assert compose(design, 3, delta=1e-5) == compose(design, 3, delta=1e-5, voters="fresh")
+    assert max_queries(design, 2.0, 1e-5) == max_queries(design, 2.0, 1e-5, voters="fresh")
+    assert Ledger.create(tmp_path / "one.json", design, **budget).status()["voters"] == "fresh"
+    with pytest.raises(darrm.InputError, match="voters must be"):
+        Ledger.create(tmp_path / "several.json", design, rule="composed", **budget)
+    with pytest.raises(darrm.InputError, match=r"Leave it out for non-private voters"):
+        compose(darrm.solve(mixed, objective=darrm.objectives.truth([0.8, 0.8])), 3, delta=1e-5)

@@ -650,7 +650,7 @@ def test_what_is_too_large_is_refused_and_what_would_fit_does(group: tuple[Any, 
         with pytest.raises(InputError):
             classes.check_size(dataclasses.replace(problem, max_affected=most + 1))
     else:
-        most = int(words.split("between at most ")[1].split(" classes")[0])
+        most = int(words.split("counted for at most ")[1].split(" classes")[0])
         class_corners.check_classes(dataclasses.replace(problem, classes=most))
         with pytest.raises(InputError):
             class_corners.check_classes(dataclasses.replace(problem, classes=most + 1))

@@ -105,7 +105,7 @@ def test_fixed_voters_are_asked_for_their_neighbours(
     ):
         assert main(budget) == 0
         told = " ".join(capsys.readouterr().out.split())
-        assert told.endswith("say adjacency add-remove.") is bool(asked)
+        assert told.endswith("with adjacency add-remove.") is bool(asked)
         assert asked in told
 
 

@@ -208,7 +208,7 @@ def test_fixed_voters_are_asked_for_their_neighbours(delta: float, adjacency: st
         K=3, epsilon=1.0, Delta=delta, accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1e-6,
         adjacency=adjacency, voters=voters, compare=False,
     )  # fmt: skip
-    assert any("say adjacency add-remove" in one for one in plan.assumptions) is bool(told)
+    assert any("with adjacency add-remove" in one for one in plan.assumptions) is bool(told)
     assert any(told in one for one in plan.assumptions)
 
 
