@@ -77,7 +77,7 @@ def _chart(design: Design, console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("votes", justify="right", no_wrap=True, min_width=left)
     table.add_column("gamma", justify="right", no_wrap=True, min_width=8)
-    table.add_column("Pr[true majority released]; otherwise a fair coin", no_wrap=True, overflow="crop")
+    table.add_column("probability of no noise; otherwise a fair coin", no_wrap=True, overflow="crop")
     width = max(4, min(32, console.width - left - 15))
     for votes, value in rows:
         table.add_row(votes, f"{value:.6f}", common.bar(value, width, console.options.ascii_only))

@@ -192,7 +192,7 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
 def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
     """The columns of `mechanism_rows`: with costs if the objective is not the label error rate."""
     if comparison.held == "one release":
-        return ("mechanism", *_figures(comparison), "tight epsilon", "verified")
+        return ("mechanism", *_figures(comparison), "tight epsilon", "private enough")
     return ("mechanism", *_of_labels(comparison), _LABELS, *[_ANY] * _known(comparison), _VOTES)
 
 
@@ -266,8 +266,8 @@ def columns_meant(comparison: Comparison) -> str:
     """The meaning of the columns."""
     if comparison.held == "one release":
         return (
-            "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified "
-            "is listed for scale only: it is not certified for the guarantee."
+            "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not private "
+            "enough is listed for scale only: it is not certified for the guarantee."
         )
     second = ""
     if _known(comparison):

@@ -254,14 +254,14 @@ def plot_budget(
 def plot_comparison(
     problem: MajorityProblem, entries: Comparison | Sequence[Entry], axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
-    """Draw the verified noise functions of a comparison, and beside them the error of each.
+    """Draw the noise functions of a comparison, and beside them the error of each.
 
     Parameters
     ----------
     problem : MajorityProblem
     entries : sequence of darrm.baselines.entries.Entry
         Of `darrm.compare`, of a majority. A mechanism with searched noise has a grey bar and no curve, and a mechanism
-        that is not verified has a hollow bar.
+        that is not private enough has a hollow bar, and says so in the legend. The plain majority has no curve.
     axes : two matplotlib axes, optional
 
     Returns
@@ -283,8 +283,13 @@ def plot_comparison(
     """
     own = axes is None
     # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
-    drawn = [entry.name for entry in entries if entry.within and not entry.setting]
-    columns = 2 if any(len(name) > _LONG_NAME for name in drawn) else 3
+    drawn = [
+        entry.name
+        for entry in entries
+        if not entry.setting and (entry.within or entry.gamma[problem.K // 2 + 1 :].min() < 1)
+    ]
+    names = {entry.name: entry.name + ", not private enough" * (not entry.within) for entry in entries}
+    columns = 2 if any(len(names[name]) > _LONG_NAME for name in drawn) else 3
     if axes is None:
         high = max(3.0, _BAR * len(entries) + 0.8) + _ROW * math.ceil(len(drawn) / columns)
         axes = new_figure((WIDTH, high)).subplots(1, 2, width_ratios=[5, 4])
@@ -295,7 +300,7 @@ def plot_comparison(
         colour = REST if look is None else look[0]
         right.barh(at, entry.error, color=colour if entry.within else "none", edgecolor=colour)
         if look is not None:
-            _draw_gamma(left, entry.gamma, look, entry.name, drawn.index(entry.name))
+            _draw_gamma(left, entry.gamma, look, names[entry.name], drawn.index(entry.name))
             # The mark of its line at the end of its bar, for those who do not see colours.
             right.plot(entry.error, at, look[1], color=colour, markeredgecolor="white", markersize=6, clip_on=False)
         if entry.interval is not None:
@@ -303,8 +308,7 @@ def plot_comparison(
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
     _gamma_axes(left, problem)
     right.set(xlabel="expected TV error", yticks=range(len(entries)))
-    names = [entry.name if entry.within else f"{entry.name}:\nnot verified" for entry in entries]
-    right.set_yticklabels(names, fontsize=TEXT)
+    right.set_yticklabels([names[entry.name].replace(", ", ",\n") for entry in entries], fontsize=TEXT)
     right.invert_yaxis()
     tidy(left)
     tidy(right, along="x")

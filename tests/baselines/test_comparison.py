@@ -197,8 +197,14 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     assert len(left.lines) == len(shown) < len(entries)
     assert [bar.get_width() for bar in right.patches] == [entry.error for entry in entries]
     names = [label.get_text() for label in right.get_yticklabels()]
-    assert names[-1] == "plain majority:\nnot verified"
+    assert names[-1] == "plain majority,\nnot private enough"
     assert names[:-1] == [entry.name for entry in entries[:-1]]
+    _, shown_legend = left.get_legend_handles_labels()
+    assert shown_legend == [entry.name for entry in shown]
+    own = np.full(PROBLEMS[0].K + 1, 0.999)
+    left, _ = plot_comparison(PROBLEMS[0], compare(PROBLEMS[0], extra={"mine": own}))
+    assert "mine, not private enough" in left.get_legend_handles_labels()[1]
+    assert any(np.array_equal(line.get_ydata(), own) for line in left.lines)
     save(tmp_path / "all.svg", plot_comparison(PROBLEMS[0], entries))
     assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
     with pytest.raises(darrm.InputError, match="must end in"):

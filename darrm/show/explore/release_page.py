@@ -164,8 +164,10 @@ def others(entries: Comparison) -> Markup:
         (entry.called, entry.expected_cost, entry.within, entry is first)
         for entry in sorted(entries, key=lambda entry: not entry.within)
     )
-    note = "Mechanisms that are not verified are not certified for the guarantee; they are shown for scale only."
-    return join([grid(("mechanism", "expected cost", "verified"), rows, class_="bars"), paragraph(note, class_="hint")])
+    note = "Mechanisms that are not private enough are not certified for the guarantee; they are shown for scale only."
+    return join(
+        [grid(("mechanism", "expected cost", "private enough"), rows, class_="bars"), paragraph(note, class_="hint")]
+    )
 
 
 def no_others(why: object) -> Markup:

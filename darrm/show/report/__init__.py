@@ -139,10 +139,10 @@ def default_delta(design: Design) -> float:
 
 def _stored(file: Path, design: Design) -> dict[str, Any]:
     """Checksum and versions in a design file that holds ``design``."""
-    from darrm.design.content import FORMAT, VERSION
+    from darrm.design.content import AGAIN, FORMAT, VERSION
     from darrm.storage.sealed_json import read
 
-    content = read(file, FORMAT, VERSION, "design", "Export the design again with save.")
+    content = read(file, FORMAT, VERSION, "design", AGAIN)
     if not _holds(content, design):
         raise InputError(f"{file} holds another design than the one to report on. Pass darrm.load of that file.")
     made = content.get("made_with")
