@@ -31,7 +31,8 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="With --m and --epsilon: write the linear program here, for any solver (.mps or .lp).",
+    help="With --m and --epsilon: write the linear program here, for any solver (.mps or .lp). Set small_matrix_value "
+    "of HiGHS to 1e-12, or it drops coefficients below 1e-9.",
 )
 @common.json_option
 def command(
@@ -73,7 +74,9 @@ def command(
             common.print_json({"K": K, "corners": corners, "multisets": every})
         else:
             reached = "" if problem.max_affected == K else f", at most {problem.max_affected} of them affected"
-            click.echo(f"{every} multisets of {K} of the {len(corners)} corner points {' '.join(corners)}{reached}")
+            click.echo(
+                f"{every:,} multisets of size {K} from the {len(corners)} corner points {' '.join(corners)}{reached}"
+            )
         return
     if K > _MOST_K:
         raise InputError(f"K must be at most {_MOST_K:,} to be listed. Got {K:,}. Pass --count.")

@@ -92,7 +92,7 @@ class GammaProgram:
             raise refusal("path", "the name of a file that ends in .mps or .lp", str(path))
         rows, columns = self.A.shape
         lp = highspy.HighsLp()
-        lp.num_row_, lp.num_col_, lp.offset_ = rows, columns, self.constant
+        lp.model_name_, lp.num_row_, lp.num_col_, lp.offset_ = "darrm", rows, columns, self.constant
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.c, np.zeros(columns), np.ones(columns)
         lp.row_lower_, lp.row_upper_ = np.full(rows, -highspy.kHighsInf), self.b
         at, of = self.A.nonzero()

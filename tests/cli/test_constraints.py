@@ -30,7 +30,7 @@ def test_every_multiset_is_listed_once(capsys: pytest.CaptureFixture[str], Delta
     }
     assert {tuple(map(int, row)) for row in rows} == expected
     assert len(rows) == len(expected) == comb(4 + corners - 1, 4)
-    assert printed(capsys, "--K", "4", "--Delta", Delta, "--count").startswith(f"{len(rows)} multisets of 4 of the ")
+    assert printed(capsys, "--K", "4", "--Delta", Delta, "--count").startswith(f"{len(rows)} multisets of size 4 from ")
 
 
 def test_fewer_may_move(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,4 +116,4 @@ def test_what_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], arguments
 
 
 def test_large_lists_are_counted_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(capsys, "--K", "3001", "--Delta", "0.1", "--count").startswith(f"{comb(3008, 7)} multisets")
+    assert printed(capsys, "--K", "3001", "--Delta", "0.1", "--count").startswith(f"{comb(3008, 7):,} multisets")
