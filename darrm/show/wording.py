@@ -89,7 +89,7 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     each, bare = _each(problem)
     beside = f"{bare}, but are independent of the others given the data" if bare else ""
     private = {
-        None: f"the votes are independent given the data, each is {each}{bare},",
+        None: f"the votes are independent given the data,{f' each is {each}{bare},' if each else ''}",
         "fresh": "the fresh randomness of every answer, independent of all other randomness, alone makes the answer "
         f"{each}, whatever else the voter keeps{beside},",
         "fixed": f"the voters are independent given the data, each is {each} over all its answers together{bare},",
@@ -102,8 +102,7 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
             private = f"{known}, {private}"
     if voters is not None and without_privacy(problem):
         private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
-    affected = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
-    affected = f"at most {problem.max_affected} {affected}{_of_groups(problem)}"
+    affected = f"at most {problem.max_affected} voter{'s' * (problem.max_affected > 1)}{_of_groups(problem)}"
     affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
     others = []
     if once and voters == "fresh" and not without_privacy(problem):
@@ -117,14 +116,17 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
 
 
 def _each(problem: ByGroups) -> tuple[str, str]:
-    """How private one voter is; where there are several groups, in which, and in which it need not be private."""
+    """How private one voter is; where there are several groups, in which, and in which it need not be private.
+
+    Empty if no voter is private.
+    """
     groups = [
         (f"group {g} ({group.count} voter{'s' * (group.count > 1)})", group)
         for g, group in enumerate(problem.groups, start=1)
     ]
     private = [(name, group) for name, group in groups if not math.isinf(group.epsilon)]
     if not private:
-        return "private or not", ""
+        return "", ""
     if len(groups) == 1:
         return f"{pair(groups[0][1].epsilon, groups[0][1].delta)}-DP", ""
     others = [name for name, group in groups if math.isinf(group.epsilon)]

@@ -427,7 +427,7 @@ def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     assert out.startswith("Note: the cheaper answer is the less likely one at")  # above a long table
     assert "--ordered forbids it." in " ".join(out.split())
     assert main(["solve", *options, "--total-epsilon", "1"]) == 0
-    assert "affects at most 3 of them, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
+    assert "affects at most 3 voters, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "200"])

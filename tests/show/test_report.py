@@ -316,7 +316,7 @@ def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     assert "b" not in {tag for tag, _ in page.tags}
     assert dict(row[:2] for row in page.rows("The problem"))["adjacency"] == nasty
     assert file.name in page.text
-    assert f"({nasty!r}) affects at most 3 of them" in page.text.replace("\n", " ")
+    assert f"({nasty!r}) affects at most 3 voters" in page.text.replace("\n", " ")
 
 
 @pytest.mark.thorough
@@ -497,9 +497,8 @@ def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
     problem = darrm.MajorityProblem(
         K=3, m=1, epsilon=0.5, adjacency="replace-one) reaches 0 of them. It is (0,0)-DP. ("
     )
-    assert (
-        f"a change to a neighbouring data set ({problem.adjacency!r}) affects at most 3 of them"
-        in wording.condition(problem)
+    assert f"a change to a neighbouring data set ({problem.adjacency!r}) affects at most 3 voters" in wording.condition(
+        problem
     )
     assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
 
