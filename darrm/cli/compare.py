@@ -15,7 +15,7 @@ from darrm.cli.problem import cost_option, goal_option, none_option, randomizer_
 from darrm.errors import InputError
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
-from darrm.show import plan_words, wording
+from darrm.show import plan_words, typed, wording
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,6 +58,12 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
     type=outputs.TABLE,
     help="Write a row for each mechanism here: .csv, .json, .tex or .parquet (needs pyarrow).",
 )
+@click.option(
+    "--extra",
+    multiple=True,
+    metavar="NAME=GAMMA",
+    help="For one release: a noise function of your own too, NAME=g0,...,gK or NAME=FILE of a design. Repeat for more.",
+)
 @common.plot_option("noise functions and errors")
 @common.json_option
 def command(
@@ -68,6 +74,7 @@ def command(
     voters: str | None,
     draws: int | None,
     out: Path | None,
+    extra: tuple[str, ...],
     plot: Path | None,
     as_json: bool,
     **values: Any,
@@ -84,6 +91,8 @@ def command(
         raise InputError("--release-epsilon is for one label, --total-epsilon for all together. Pass one of them.")
     if queries is not None and values["total_epsilon"] is not None:
         values.pop("release_epsilon")
+        if extra:
+            raise InputError(f"--extra is for one release, not for a total of {queries} labels. Leave it out.")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, out, plot, as_json)
         return
@@ -105,7 +114,10 @@ def command(
     from darrm.show.plots import plot_comparison
 
     rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
-    entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
+    own = dict(map(_own, extra))
+    if len(own) < len(extra):
+        raise InputError(f"--extra must have a name of its own for each noise function. Got {', '.join(extra)}.")
+    entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng, extra=own)
     problem = asked["problem"]
     _keep(out, entries)
     common.draw(plot, lambda: plot_comparison(problem, entries))
@@ -118,6 +130,18 @@ def command(
     _show(problem, entries)
     if not math.isnan(entries[0].error):
         _show_more(problem, entries, queries, total_delta, draws, asked["prior"])
+
+
+def _own(text: str) -> tuple[str, Any]:
+    """A table of the user and its name: numbers, or that of a design file, which is verified for the problem anew."""
+    name, _, table = text.partition("=")
+    if not name or not table:
+        raise InputError(f"--extra must be NAME=g0,...,gK or NAME=FILE. Got {text!r}. Pass e.g. mine=1,0.5,0.5,1.")
+    if not Path(table).is_file():
+        return name, typed.numbers(f"--extra {name}", table)
+    from darrm.design.design import load
+
+    return name, load(table).table
 
 
 def _values(entry: Entry, queries: int | None) -> dict[str, object]:

@@ -77,8 +77,8 @@ def compare(
     ----------
     problem : MajorityProblem or DecisionProblem
     prior, objective
-        As in `darrm.solve`. To choose a mechanism by this comparison, they must come from elsewhere than the votes or
-        records to be protected.
+        As in `darrm.solve`; an accuracy is ``objective=darrm.objectives.truth([0.8])``. To choose a mechanism by this
+        comparison, they must come from elsewhere than the votes or records to be protected.
     queries, total_delta : int, float, optional
         Under a prior: also give the cumulative privacy loss of that many labels of FRESH voters, by exact adaptive
         composition. For fixed voters the loss is bounded by that of the voters, the same for every mechanism and any

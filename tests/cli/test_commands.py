@@ -199,6 +199,28 @@ def test_compare_json_lists_every_mechanism(capsys: pytest.CaptureFixture[str]) 
     assert not rows[-1]["certificate"]["holds"]
 
 
+def test_compare_takes_noise_functions_of_the_user(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, design_file: Path
+) -> None:
+    mine = [abs(2 * l - 11) / 11 for l in range(12)]
+    texts = ["--extra", f"mine={','.join(map(str, mine))}", "--extra", f"kept={design_file}"]
+    rows = {row["name"]: row for row in run_json(capsys, "compare", *PROBLEM, *texts)["mechanisms"]}
+    assert rows["mine"]["gamma"] == mine
+    assert rows["kept"]["error"] == pytest.approx(rows["gamma_opt"]["error"], rel=1e-9)
+    assert rows["kept"]["certificate"]["holds"]
+    for wrong, said in (
+        (["mine"], "--extra must be NAME=g0"),
+        (["mine=1,x"], "--extra mine must be numbers"),
+        (["mine=1,1"], "extra 'mine': gamma"),
+        (["mine=1", "mine=2"], "a name of its own"),
+    ):
+        assert main(["compare", *PROBLEM, *(word for text in wrong for word in ("--extra", text))]) == 2
+        assert said in capsys.readouterr().err
+    many = ["--queries", "5", "--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fresh"]
+    assert main(["compare", "--K", "11", "--epsilon", "0.1", *many, "--extra", "mine=1"]) == 2
+    assert "--extra is for one release" in capsys.readouterr().err
+
+
 def test_compare_prints_what_it_computed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {row["name"]: row for row in run_json(capsys, "compare", *PROBLEM)["mechanisms"]}
     monkeypatch.setenv("COLUMNS", "150")
