@@ -40,7 +40,8 @@ def command(
 ) -> None:
     """List the privacy constraints on gamma, one line of CSV for each multiset of K corner points (p, p').
 
-    There are O(K^7) constraints, or O(K^3) if Delta = 0. A line has the number of voters at each corner point; with --m
+    There are O(K^7) constraints, or O(K^3) if Delta = 0. In the names of corner points hi = (e^epsilon + Delta) /
+    (e^epsilon + 1), lo = 1 - hi and D = Delta. A line has the number of voters at each corner point; with --m
     and --epsilon it also has the coefficients of gamma(l), l > K/2: the sum of coefficients times gamma is at most 1.
     """
     import numpy as np

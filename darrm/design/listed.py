@@ -146,7 +146,8 @@ def linear_program(
 
     Notes
     -----
-    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024). O(K^8) work for Delta > 0, O(K^4) for Delta = 0.
+    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024). C(K + 7, 7) = O(K^7) rows
+    for Delta > 0 and C(K + 3, 3) = O(K^3) for Delta = 0, of at most K / 2 + 1 coefficients each.
 
     Examples
     --------

@@ -38,7 +38,8 @@ def ending(path: str | Path) -> str:
     """The format of a table by its name; `InputError` if there is none."""
     suffix = check_path("path", path).suffix.lower()
     if suffix not in ENDINGS:
-        raise InputError(f"A table must end in {', '.join(ENDINGS)}. Got {str(path)!r}.")
+        hint = " Write a .csv, then darrm export makes the .tex of it." * (suffix == ".tex")
+        raise InputError(f"A table must end in {', '.join(ENDINGS)}. Got {str(path)!r}.{hint}")
     if suffix == ".parquet":
         pyarrow(_INSTEAD)
     return suffix

@@ -64,6 +64,10 @@ def test_counts_are_the_binomials() -> None:
     assert count_multisets(11, 8) == math.comb(18, 7) == 31824
     assert count_multisets(15, 8) == 170544
     assert count_multisets(101, 4) == math.comb(104, 3)
+    assert (count_multisets(11, 8, 1), count_multisets(11, 4, 1)) == (78, 34)
+    for t in (0, 3, 11):
+        assert count_multisets(11, 8, t) == sum(math.comb(n + 5, 5) * (12 - n) for n in range(t + 1))
+        assert count_multisets(11, 4, t) == sum((n + 1) * (12 - n) for n in range(t + 1))
 
 
 @pytest.mark.parametrize("Delta", [0.0, 1e-3, 0.3])
