@@ -17,7 +17,8 @@ _UP = {
     *("guaranteed_epsilon", "largest_log_odds_change", "delta"),
 }
 _GIVEN = {"m", "epsilon", "Delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
-_NOISE = re.compile(r"(?:gamma|table)(?:_\d+)?")  # rounded, it may need a larger delta
+_NOISE = re.compile(r"(?:gamma|table)(?:_(\d+))?")  # rounded, it may need a larger delta
+_COST = "expected_cost"  # of a majority another error too
 _ESCAPED = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -35,12 +36,25 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
-    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. Below noise
-    functions a comment says that rounded ones are not certified.
+    What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. So is an
+    expected cost that another column has. A column with the same value in all of several rows stands in a comment, but
+    for noise functions and the first column. Below noise functions a comment says that rounded ones are not certified.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
+    if any(name != _COST and list(values) == list(kept[_COST]) for name, values in kept.items() if _COST in kept):
+        del kept[_COST]
+    first = next(iter(kept), "")
+    same = {
+        name: values[0]
+        for name, values in kept.items()
+        if len(values) > 1
+        and all(value == values[0] for value in values)
+        and name != first
+        and not _NOISE.fullmatch(name)
+    }
+    kept = {name: values for name, values in kept.items() if name not in same}
     sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
-    heads = " & ".join(map(_text, kept))
+    heads = " & ".join(map(_head, kept))
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
     lines = [f"{' & '.join(row)} \\\\" for row in rows]
     whole = [
@@ -52,11 +66,22 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
         r"\hline",
         r"\end{tabular}",
     ]
+    if same:
+        alike = ", ".join(f"{name.replace('_', ' ')} = {_cell(name, value)}" for name, value in same.items())
+        whole.append(f"% In all rows: {alike}.")
     if any(_NOISE.fullmatch(name) for name in kept):
         whole.append(
             "% The noise functions above are rounded. Only the exact ones are certified: keep those, as CSV or JSON."
         )
     return "\n".join([*whole, ""])
+
+
+def _head(name: str) -> str:
+    """The head of a column: a value of gamma as a function, and other names with spaces."""
+    noise = _NOISE.fullmatch(name)
+    if noise and noise[1] and name.startswith("gamma"):
+        return rf"$\gamma({noise[1]})$"
+    return _text(name.replace("_", " "))
 
 
 def _missing(value: object) -> bool:
@@ -81,6 +106,8 @@ def _number(name: str, value: float) -> str:
         text = at_least(size, _DIGITS)
     else:
         text = f"{size:.{_DIGITS}g}" if size >= _NOTHING else "0"
+        if text != "0" and "e" not in text:
+            text = f"{size:#.{_DIGITS}g}".removesuffix(".")  # as many digits as in the cells above
     digits, power, exponent = text.partition("e")
     if power:
         times = "" if digits == "1" else rf"{digits} \times "

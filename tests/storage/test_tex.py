@@ -36,7 +36,7 @@ def test_a_table_is_written_whole(tmp_path: Path) -> None:
 
 def test_numbers_have_sensible_digits() -> None:
     assert column("error", 0.5, 1 / 3, 2.4e-15, 1.25e-7, 1e-6, 123456.0, 7, -0.25, -2e-9, -1e-14, math.inf) == [
-        *("0.5", "0.3333", "0", r"$1.25 \times 10^{-7}$", "$10^{-6}$", r"$1.235 \times 10^{5}$", "7", "$-0.25$"),
+        *("0.5000", "0.3333", "0", r"$1.25 \times 10^{-7}$", "$10^{-6}$", r"$1.235 \times 10^{5}$", "7", "$-0.2500$"),
         *(r"$-2 \times 10^{-9}$", "0", r"$\infty$"),
     ]
     assert column("x", -math.inf) == [r"$-\infty$"]
@@ -60,7 +60,18 @@ def test_texts_are_escaped() -> None:
         r"50 \% of \{A \#1\} \$x\textasciicircum{}2\textasciitilde{}y\textbackslash{}z "
         r"\textless{}\textbar{}\textgreater{} {[}{*}{]}"
     ]
-    assert r"a\_b & c\&d \\" in tabular({"a_b": ["x"], "c&d": ["y"]})
+    assert r"a b & c\&d \\" in tabular({"a_b": ["x"], "c&d": ["y"]})
+
+
+def test_what_is_the_same_in_all_rows_stands_in_a_comment() -> None:
+    columns = {"name": ["a", "a"], "m": [3, 3], "expected_cost": [0.1, 0.2], "error": [0.1, 0.2], "gamma_5": [1.0, 1.0]}
+    lines = tabular(columns | {"tight_epsilon": [0.3, 0.3]}).splitlines()
+    assert lines[2] == r"name & error & $\gamma(5)$ \\"
+    assert lines[4:6] == [r"a & 0.1000 & 1.000 \\", r"a & 0.2000 & 1.000 \\"]
+    assert "% In all rows: m = 3, tight epsilon = 0.3." in lines
+    one = tabular({name: values[:1] for name, values in columns.items()})
+    assert "In all rows" not in one
+    assert r"name & m & error" in one
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
