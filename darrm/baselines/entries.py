@@ -168,9 +168,13 @@ class Comparison:
         return len(self.entries)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The columns of `to_frame` by their names, ``name`` first, for `darrm.storage.frames.write`."""
+        """The columns of `to_frame` by their names, ``name`` first, for `darrm.storage.frames.write`.
+
+        A column that the comparison does not compute, NaN in all rows, is left out.
+        """
         names = _OF_ONE_RELEASE if math.isnan(self.total_epsilon) else OF_ONE_TOTAL
-        return {name: [getattr(entry, name) for entry in self.entries] for name in ("name", *names)}
+        found = {name: [getattr(entry, name) for entry in self.entries] for name in ("name", *names)}
+        return {name: each for name, each in found.items() if any(value == value for value in each)}  # not all NaN
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write `columns` to a file, in the format of its ending: .csv, .json, .parquet, or .tex for LaTeX.

@@ -131,12 +131,12 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
 
 
 def _guarantees(content: dict[str, Any]) -> str:
-    """The guarantees that a file claims for one release."""
+    """The guarantees that a file claims for one release, rounded up."""
     problem = content["problem"]
     epsilon = rounded_up(Fraction(problem["epsilon"]) * Fraction(problem.get("m", 1)))
     pairs = [(epsilon, problem["delta"]), *content["profile"]]
     return wording.listed(
-        f"({'infinite' if epsilon is None else wording.exactly(epsilon)}, {wording.exactly(delta)})-DP"
+        f"({'infinite' if epsilon is None else wording.at_least(epsilon)}, {wording.at_least(delta, 4)})-DP"
         for epsilon, delta in pairs
     )
 

@@ -37,4 +37,7 @@ def _rounded(value: float, digits: int, rounding: str, less: Decimal) -> str:
     with decimals(Decimal(1)):
         exact = Decimal(value) * (1 - less)
         rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding).normalize()
-    return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
+    if rounded.adjusted() >= -4:
+        return f"{rounded:f}"
+    digits, _, exponent = f"{rounded:e}".lower().partition("e")
+    return f"{digits}e{int(exponent):+03d}"  # as `exactly` prints it

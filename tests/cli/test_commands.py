@@ -319,7 +319,7 @@ def test_release_says_what_it_rests_on(design_file: Path, tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize(
-    ("needed", "holds", "said"), [(1.9999999e-7, True, "1.9999999e-07 <="), (2.0000001e-7, False, "2.00001e-7 >")]
+    ("needed", "holds", "said"), [(1.9999999e-7, True, "1.9999999e-07 <="), (2.0000001e-7, False, "2.00001e-07 >")]
 )
 def test_a_needed_delta_is_on_the_side_of_delta_that_the_verdict_says(
     needed: float, holds: bool, said: str, monkeypatch: pytest.MonkeyPatch
