@@ -128,7 +128,7 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
 
 
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
-    """Data-dependent Renyi divergence of a label of GNMax, from these votes to a neighbour's; at most orders / sigma^2.
+    """Bound on the Renyi divergence of a label of GNMax from these votes to a neighbour's; at most orders / sigma^2.
 
     It covers this direction only, as in the papers, so it is not a guarantee. ``rdp(orders)`` of `GaussianNoisyMax` is
     one.
@@ -169,6 +169,15 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     True
     >>> darrm.accounting.gnmax_rdp([51, 49], sigma=10.0, orders=[4.0]).tolist()
     [0.04]
+
+    The bounds of labels add up. Three rows, beside what three labels of any votes cost:
+
+    >>> import numpy as np
+    >>> orders, rows = np.arange(2.0, 60.0), [[95, 5], [80, 20], [51, 49]]
+    >>> total = sum(darrm.accounting.gnmax_rdp(row, 10.0, orders) for row in rows)
+    >>> plain = 3 * darrm.mechanisms.GaussianNoisyMax(10.0).rdp(orders)
+    >>> [round(darrm.accounting.rdp_epsilon(orders, each, delta=1e-5), 2) for each in (total, plain)]
+    [0.68, 0.99]
     """
     votes = check_counts(counts)
     sigma = check_positive("sigma", sigma)
