@@ -262,12 +262,12 @@ def test_a_ledger_knows_the_ids_of_a_column(kind: str, tmp_path: Path) -> None:
     book = Ledger.create(tmp_path / "l.json", DESIGN, total_epsilon=2, total_delta=0, voters="fixed")
     assert len(darrm.columns.release(MECHANISM, with_ids(kind, ["x", "y"]), ledger=book)) == 2
     for _ in range(2):  # as an engine does that evaluates a column twice
-        with pytest.raises(darrm.InputError, match="One id was charged before, first 'y'"):
+        with pytest.raises(darrm.InputError, match="One id was charged before: 'y'"):
             darrm.columns.release(MECHANISM, with_ids(kind, ["z", "y"]), ledger=book)
     assert (book.status()["released"], book.status()["ids"]) == (2, 2)
     darrm.columns.release(MECHANISM, with_ids(kind, ["z", "y"]), ledger=book, again=True)
     darrm.columns.release(MECHANISM, with_ids(kind, [1, 2]), ledger=book)
-    with pytest.raises(darrm.InputError, match="first '2'"):
+    with pytest.raises(darrm.InputError, match="before: '2'"):
         darrm.columns.release(MECHANISM, with_ids(kind, ["2"]), ledger=book)
     assert book.status()["released"] == 6
 

@@ -249,8 +249,9 @@ class Ledger:
         ``n`` and ``ids`` may be functions, which are called at the end of the block. A ledger whose budget covers no
         label raises before the block. ``ids`` and ``again`` are those of `charge`.
 
-        A crash before the charge leaves only a file ``.out....`` that only its owner can read. After a crash behind the
-        charge, the next use of the ledger finishes the move, beside ``out`` if that name has been taken meanwhile.
+        A crash before the charge leaves only a file whose name begins with a point and the name of ``out``, and that
+        only its owner can read. After a crash behind the charge, the next use of the ledger finishes the move, beside
+        ``out`` if that name has been taken meanwhile.
 
         Raises
         ------

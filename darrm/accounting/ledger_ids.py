@@ -237,9 +237,10 @@ def _leading(db: sqlite3.Connection, batch: Batch, number: int) -> int:
 def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> None:
     rows = _rows_before(db, batch, start, number)
     if len(rows):
-        many, text = f"{len(rows)} ids were" if len(rows) > 1 else "One id was", batch.text(int(rows[0]))
+        text = batch.text(int(rows[0]))
+        many = f"{len(rows)} ids were charged before, first" if len(rows) > 1 else "One id was charged before:"
         raise InputError(
-            f"{many} charged before, first {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
+            f"{many} {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
             f"of other votes other ids. To charge them on purpose: --again, or again=True.{hint_of(text)}"
         )
     seen: set[bytes] = set()

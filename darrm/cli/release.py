@@ -93,12 +93,15 @@ def command(
         raise click.UsageError("--again goes with --ledger: without one nothing is charged.")
     refuse_ledger(out)
     check_place(out)
+    design = load(file)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
+        again = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
+        if wording.without_privacy(design.problem):
+            again = "release them again only with a ledger, which charges them again"
         raise InputError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
-            "votes, do not release votes of fresh voters again, and votes of fixed voters only with a ledger."
+            f"votes, {again}."
         )
-    design = load(file)
     mechanism = PrivateDecision(design)
     names, answers, absent = design.problem.names, design.problem.answers, design.absent
     taken = voters_of(design.problem, None if columns is None else typed.names("--columns", columns), "--columns")

@@ -44,6 +44,10 @@ class VotesTable:
     labels: NDArray[np.uint8] | None
     voters: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        n, K = self.votes.shape
+        return f"<votes of {K} voters on {n} queries{'' if self.labels is None else ', with labels'}>"
+
     @property
     def histogram(self) -> NDArray[np.int64]:
         """The number of queries with l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public.

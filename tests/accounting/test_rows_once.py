@@ -69,9 +69,9 @@ def test_an_id_is_charged_once(book: Ledger, design: darrm.Design) -> None:
     assert [batch for _, batch in known] == [1, 1, 1]
     for ids, message in (
         (["x", "c", "b"], "2 ids were charged before, first 'c'"),
-        (["x", "a"], "One id was charged before, first 'a'"),
+        (["x", "a"], "One id was charged before: 'a'"),
         (["x", "y", "x"], "The id 'x' occurs twice"),
-        ([" a"], "first ' a'"),
+        ([" a"], "before: ' a'"),
     ):
         with pytest.raises(darrm.InputError, match=f"{message}.*Nothing was released or charged"):
             book.charge(design, len(ids), ids=ids)
@@ -83,7 +83,7 @@ def test_an_id_is_charged_once(book: Ledger, design: darrm.Design) -> None:
 def test_an_id_is_one_for_all_designs(tmp_path: Path, design: darrm.Design, tighter: darrm.Design) -> None:
     book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="composed", **BUDGET)
     book.charge(design, 1, ids=["a"])
-    with pytest.raises(darrm.InputError, match="first 'a'"):
+    with pytest.raises(darrm.InputError, match="before: 'a'"):
         book.charge(tighter, 1, ids=["a"])
 
 
@@ -512,7 +512,7 @@ def test_blocks_with_ids_go_on_by_their_ids(book: Ledger, design: darrm.Design) 
     assert book.status()["streams"] == {}
     before = book.path.read_bytes()
     for blocks in ([block(["e", "a"])], [block(["e"]), block(["a"])], [block(["a", "e", "b"])]):
-        with pytest.raises(darrm.InputError, match=r"One id was charged before, first '[ab]'"):
+        with pytest.raises(darrm.InputError, match=r"One id was charged before: '[ab]'"):
             given(blocks, Ledger(shutil_copy(book)), design)
     assert book.path.read_bytes() == before
     assert given([block(["a", "f"])], book, design, again=True) == [2]

@@ -288,3 +288,7 @@ def test_votes_of_clinics_are_randomized_answers(name: str) -> None:
 def test_an_unknown_example_names_the_known_ones() -> None:
     with pytest.raises(darrm.InputError, match="fixed_t1, fixed_t3, fresh_t11, fresh_t3"):
         votes.example("fresh")
+
+
+def test_a_table_is_named_in_one_line_without_its_votes() -> None:
+    assert repr(darrm.votes.example("fresh_t11")) == "<votes of 11 voters on 600 queries, with labels>"
