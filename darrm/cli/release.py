@@ -95,12 +95,12 @@ def command(
     check_place(out)
     design = load(file)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
-        again = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
+        rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
         if wording.without_privacy(design.problem):
-            again = "release them again only with a ledger, which charges them again"
+            rule = "release them again only with a ledger, which charges them again"
         raise InputError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
-            f"votes, {again}."
+            f"votes, {rule}."
         )
     mechanism = PrivateDecision(design)
     names, answers, absent = design.problem.names, design.problem.answers, design.absent

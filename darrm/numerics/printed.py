@@ -39,5 +39,5 @@ def _rounded(value: float, digits: int, rounding: str, less: Decimal) -> str:
         rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding).normalize()
     if rounded.adjusted() >= -4:
         return f"{rounded:f}"
-    digits, _, exponent = f"{rounded:e}".lower().partition("e")
-    return f"{digits}e{int(exponent):+03d}"  # as `exactly` prints it
+    shown, _, exponent = f"{rounded:e}".lower().partition("e")
+    return f"{shown}e{int(exponent):+03d}"  # as `exactly` prints it
