@@ -47,7 +47,7 @@ class Labels:
     table_hex: list[str]  # its noise function, or probabilities of answer 1 in C order, to the last bit
     fewer: list[Fewer]
     charged: int
-    allowed: int | None = None  # largest number of labels in all, as long as nothing else is charged
+    allowed: int | None = None  # by rule exact: the largest number of labels in all; certified again before it is used
 
     @classmethod
     def of(cls, design: Design) -> Labels:

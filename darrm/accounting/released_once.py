@@ -88,9 +88,8 @@ def check(state: State, account: Labels) -> None:
         )
 
 
-def limit(state: State, account: Labels) -> int:
-    """The largest number of labels in all, for a ledger of one design."""
-    most = state.limit(account)
+def limit(state: State, account: Labels, most: int) -> int:
+    """The largest number of labels in all, up to ``most``, for a ledger of one design."""
     if not state.again:
         return most
 

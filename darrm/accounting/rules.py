@@ -18,12 +18,14 @@ from darrm.accounting import filters, released_once
 from darrm.accounting.accounts import Account, Labels, Other
 from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
-from darrm.accounting.fixed import check_fresh, fixed_voters
+from darrm.accounting.fixed import check_fresh, fixed_voters, fixed_within
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import MOST_COUNTED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
 from darrm.accounting.theorems import MOST_LABELS
-from darrm.errors import BudgetError, InputError
+from darrm.certificate.certificate import verify
+from darrm.errors import BudgetError, CertificateError, InputError
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
 from darrm.problem.decision import AnyProblem
@@ -44,6 +46,8 @@ _SAME_PROOF = 1.02  # relative distance of bounds on different grids
 _ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
+# Numbers of labels that this process certified, because that of a file is no proof. By budget, design and other charges.
+_CERTIFIED: dict[tuple[object, ...], int] = {}
 
 
 def condition(state: State) -> str:
@@ -58,6 +62,7 @@ def _of_rule(state: State) -> str:
     return LABELS_ALONE if alone else CONDITIONS[state.rule]
 
 
+@usual_arithmetic
 def take(state: State, account: Account, n: int) -> None:
     """Add ``n`` uses to an account of ``state``, or raise and add none."""
     if isinstance(account, Labels):
@@ -93,16 +98,15 @@ def _check_known(state: State, account: Labels) -> None:
 
 def _take_exact(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels):
-        check_left(n, account.charged - n, state.limit(account))
+        check_left(n, account.charged - n, _limit(state, account))
         released_once.check(state, account)
 
 
 def _take_composed(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels) and state.voters == "fresh":
-        if account.allowed is None:
-            account.allowed = _allowed_beside(state, account)
-        if account.charged > account.allowed:
-            _refuse(state, account, n, account.allowed - (account.charged - n))
+        allowed = _allowed_beside(state, account)
+        if account.charged > allowed:
+            _refuse(state, account, n, allowed - (account.charged - n))
     else:
         if not _same_voters(state):
             raise InputError(
@@ -113,9 +117,6 @@ def _take_composed(state: State, account: Account, n: int) -> None:
             )
         if not _holds(state):
             _refuse(state, account, n)
-    for other in state.designs.values():
-        if other is not account:
-            other.allowed = None  # it was certified with fewer
 
 
 def _take_sums(state: State, account: Account, n: int) -> None:
@@ -142,6 +143,7 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
 _TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi, "basic": _take_sums}
 
 
+@usual_arithmetic
 def remaining(state: State, account: Labels) -> int | None:
     """The number of further labels of a design within the remaining budget; None if unlimited."""
     if state.voters == "fixed" and state.rule == "composed":
@@ -151,10 +153,9 @@ def remaining(state: State, account: Labels) -> int | None:
     if state.endless:
         return None
     if state.rule == "exact":
-        return released_once.limit(state, account) - account.charged
+        return max(0, released_once.limit(state, account, _limit(state, account)) - account.charged)
     if state.rule == "composed":
-        most = account.allowed if account.allowed is not None else _allowed_beside(state, account)
-        return max(0, most - account.charged)
+        return max(0, _allowed_beside(state, account) - account.charged)
     if state.rule == "basic":
         return _allowed_by_sums(state, account)
     allowed = _filter(state)
@@ -164,6 +165,7 @@ def remaining(state: State, account: Labels) -> int | None:
     return int(max(0, min(left, default=MOST_LABELS)))
 
 
+@usual_arithmetic
 def spent(state: State) -> tuple[float, float]:
     """(epsilon, delta) of all charges, rounded up; at most the budget."""
     if not any(account.charged for account in state.accounts.values()):
@@ -319,8 +321,37 @@ def _holds(state: State) -> bool:
     )
 
 
+def _limit(state: State, account: Labels) -> int:
+    """The number of labels in all that the budget of one design covers: as in the file, if that is certified again."""
+    most = state.limit(account)
+    if state.endless:
+        return most
+    key = (state.total_epsilon, state.total_delta, state.voters, account.name)
+    if key not in _CERTIFIED:
+        within = fixed_within if state.voters == "fixed" else labels_within
+        label = account.label()
+        found = within(label, state.total_epsilon, state.total_delta, MOST_LABELS)
+        if found < most:  # the tight epsilon of one label may allow more
+            certificates = [verify(table, problem) for problem, table in label.tables]
+            if not all(certificate.holds for certificate in certificates):
+                raise CertificateError("A release of the ledger does not satisfy its guarantee. Count it as spent.")
+            tight = max(certificate.tight_epsilon for certificate in certificates)
+            tightly = replace(label, tight_epsilon=tight)
+            found = max(found, within(tightly, state.total_epsilon, state.total_delta, MOST_LABELS))
+        _CERTIFIED[key] = found
+    return min(most, _CERTIFIED[key])
+
+
 def _allowed_beside(state: State, account: Labels) -> int:
     """The number of labels of a design that the budget covers together with all other charges."""
+    others = sorted((name, other.charged) for name, other in state.accounts.items() if name != account.name)
+    key = (state.total_epsilon, state.total_delta, account.name, *others)
+    if key not in _CERTIFIED:
+        _CERTIFIED[key] = _certified_beside(state, account)
+    return _CERTIFIED[key]
+
+
+def _certified_beside(state: State, account: Labels) -> int:
     by_sums = 0
     others = replace(state, designs={k: v for k, v in state.designs.items() if v is not account})
     if _by_sums(others) < math.inf:
@@ -413,5 +444,5 @@ def check_left(n: int, released: int, allowed: int) -> None:
     if released + n > allowed:
         raise BudgetError(
             f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
-            f"{allowed - released} are left. {_NOTHING_CHARGED}"
+            f"{max(allowed - released, 0)} are left. {_NOTHING_CHARGED}"
         )

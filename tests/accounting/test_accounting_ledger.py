@@ -331,16 +331,57 @@ def test_what_is_spent_is_what_the_labels_cost(book: Ledger, design: darrm.Desig
     assert everything.lower <= book.spent()[0] <= EPSILON
 
 
-def test_a_ledger_that_allows_too_many_labels_says_so(book: Ledger, design: darrm.Design, allowed: int) -> None:
-    """A file whose number of labels came from a composition that was too small."""
-    state = read(book.path, FORMAT, VERSION, "ledger", "")
+def edited(path: Path, **changes: object) -> None:
+    """Change the account of the one design of a ledger, with a checksum that matches."""
+    state = read(path, FORMAT, VERSION, "ledger", "")
     state.pop("sha256")
     (account,) = state["designs"].values()
-    account["allowed"] = 20 * allowed
-    write(book.path, state)
-    book.charge(design, 20 * allowed)
+    account.update(changes)
+    if "charged" in changes:
+        state["notes"] = [{"name": next(iter(state["designs"])), "note": "", "charged": changes["charged"]}]
+    write(path, state)
+
+
+@pytest.mark.parametrize(("voters", "total"), [("fresh", 0.9), ("fixed", 0.04)])
+def test_the_number_of_labels_in_a_file_is_certified_again(
+    tmp_path: Path, design: darrm.Design, voters: str, total: float
+) -> None:
+    """A file may come from elsewhere, or from a composition that was too small."""
+    budget = {"total_epsilon": total, "total_delta": 1e-6, "voters": voters}
+    certified = max_queries(design, **budget)  # type: ignore[arg-type]
+    assert 0 < certified < 1000
+    book = Ledger.create(tmp_path / "l.json", design, **budget)  # type: ignore[arg-type]
+    book.charge(design, 1)
+    edited(book.path, allowed=20 * certified)
+    assert book.status()["left"] == book.remaining(design) == certified - 1
+    with pytest.raises(darrm.BudgetError, match=f"1 of {certified} are released. {certified - 1} are left"):
+        book.charge(design, certified)
+
+
+def test_a_file_may_allow_fewer_labels(book: Ledger, design: darrm.Design, allowed: int) -> None:
+    edited(book.path, allowed=allowed - 5)
+    assert book.status()["left"] == allowed - 5
+
+
+def test_the_number_that_another_account_leaves_is_certified_again(tmp_path: Path, design: darrm.Design) -> None:
+    budget = {"total_epsilon": 3, "total_delta": 1e-5, "voters": "fresh", "rule": "composed"}
+    book = Ledger.create(tmp_path / "l.json", design, **budget)  # type: ignore[arg-type]
+    book.charge((0.5, 0.0), adjacency="replace-one")
+    left = book.remaining(design)
+    assert left
+    edited(book.path, allowed=20 * left)
+    assert book.remaining(design) == left
+    with pytest.raises(darrm.BudgetError, match="would overspend"):
+        book.charge(design, left + 1)
+
+
+def test_a_ledger_with_too_many_charges_says_so(book: Ledger, design: darrm.Design, allowed: int) -> None:
+    edited(book.path, allowed=20 * allowed, charged=20 * allowed)
+    assert book.status()["left"] == 0
     with pytest.raises(darrm.InputError, match=r"allows too many labels.* cost at least \d"):
         book.spent()
+    with pytest.raises(darrm.BudgetError, match=f"{20 * allowed} of {allowed} are released. 0 are left"):
+        book.charge(design, 1)
 
 
 def test_a_second_design_of_fixed_voters_is_not_sent_to_a_second_budget(tmp_path: Path, design: darrm.Design) -> None:
