@@ -37,7 +37,7 @@ from darrm.accounting.ledger_file import (
     write,
 )
 from darrm.accounting.ledger_ids import Batch, batch_of, entered
-from darrm.accounting.released_once import take_again
+from darrm.accounting.released_once import check_ids, take_again
 from darrm.accounting.releases import one_label
 from darrm.accounting.search import max_queries
 from darrm.certificate.certificate import verify
@@ -212,7 +212,7 @@ class Ledger:
         ids : iterable of str, optional
             For a design: the id of the row of votes behind each label. Ids are public. A digest of each is kept in a
             file beside the ledger, PATH.ids, and a repeated id is refused, whatever the design. So rows of other votes
-            need other ids.
+            need other ids, and labels of fresh voters without ids are refused from then on.
         again : bool
             Whether rows may be released a second time: those with an id that was charged before or, without ids, all of
             them. Each counts as one label more. For fixed voters that covers it. For fresh voters it does not: such
@@ -388,6 +388,8 @@ class Ledger:
     ) -> Iterator[None]:
         """Add ``n`` uses of a mechanism to ``state``, with the ids of labels on disk; the block writes the state."""
         if batch is None:
+            if not again:
+                check_ids(state, account)
             self._take(state, account, n, note, n if again else 0)
         else:
             if not isinstance(account, Labels):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from darrm.accounting.accounts import Labels
+from darrm.accounting.accounts import Account, Labels
 from darrm.accounting.ledger_file import State
 from darrm.accounting.voters import among, epsilon_of
-from darrm.errors import BudgetError
+from darrm.errors import BudgetError, InputError
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import AnyProblem
@@ -51,6 +51,16 @@ def answer_anew(problem: AnyProblem) -> bool:
 def votes_themselves(state: State, account: Labels, labels: int) -> float:
     """Upper bound on the epsilon of all votes behind that many labels of fresh voters, for any number of releases."""
     return epsilon_of(among(account.problem.affected, labels), state.total_delta)
+
+
+def check_ids(state: State, account: Account) -> None:
+    """`InputError` if the ledger knows rows by their ids, and rows without ids could have a label already."""
+    if isinstance(account, Labels) and state.ids is not None and state.voters == "fresh" and answer_anew(account.problem):
+        raise InputError(
+            f"The ledger knows by their ids which rows have a label ({state.ids.labels:,} so far), and these rows have "
+            f"none, so some could get a second label. {_NOTHING_CHARGED} Give each row the id of its query (a column "
+            "id, or ids=). For other rows without ids keep a ledger of their own, whose budget is added."
+        )
 
 
 def take_again(state: State, account: Labels, rows: int) -> None:

@@ -11,6 +11,7 @@ from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.ledger_file import held, write
 from darrm.accounting.ledger_ids import Entered, batch_of, entered
+from darrm.accounting.released_once import check_ids
 from darrm.design.design import Design
 from darrm.errors import InputError, ResumedStreamWarning
 from darrm.votes.rows import Texts
@@ -56,6 +57,8 @@ class Stream:
             )
             with entering as rows:
                 if rows.skipped < n:
+                    if batch is None and not self._again:
+                        check_ids(state, self._account)
                     self._ledger._take(state, self._account, n - rows.skipped, "", rows.repeated)
             if rows.skipped < n:
                 if batch is None:

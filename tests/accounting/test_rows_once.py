@@ -87,6 +87,25 @@ def test_an_id_is_one_for_all_designs(tmp_path: Path, design: darrm.Design, tigh
         book.charge(tighter, 1, ids=["a"])
 
 
+@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+def test_rows_without_ids_are_not_taken_beside_ids(tmp_path: Path, design: darrm.Design, voters: str) -> None:
+    """They may be the same rows; for fixed voters a second label is one label more, and nothing is refused."""
+    budget = {**BUDGET, "total_epsilon": 500.0} if voters == "fixed" else BUDGET
+    book = Ledger.create(tmp_path / "l.json", design, voters=voters, **budget)
+    book.charge(design, 1)
+    book.charge(design, 1, ids=["a"])
+    before, stream = book.path.read_bytes(), lambda: list(mechanism.release_blocks([VOTES[:1]], ledger=book))
+    mechanism = darrm.mechanisms.DaRRM(design)
+    if voters == "fixed":
+        book.charge(design, 1)
+        assert len(stream()) == 1
+        return
+    for charge in (lambda: book.charge(design, 1), stream):
+        with pytest.raises(darrm.InputError, match="these rows have none.*Nothing was released or charged"):
+            charge()
+        assert book.path.read_bytes() == before
+
+
 def test_no_ledger_knows_the_ids_of_another(tmp_path: Path, design: darrm.Design) -> None:
     """So budgets of two add up only if no row has a label in both: two labels of one answer are not two answers."""
     books = [Ledger.create(tmp_path / name, design, voters="fresh", **BUDGET) for name in ("a.json", "b.json")]
@@ -414,8 +433,10 @@ def test_conditions_say_what_is_known_of_the_rows(tmp_path: Path, design: darrm.
     assert book.status()["condition"].startswith("one use answers once")  # there are no rows
     book.charge(design, 1, ids=["a"])
     assert book.status()["condition"].startswith("no row of votes has two ids, and one use")
-    book.charge(design, 1)
-    assert book.status()["condition"].startswith("each row of votes is released once, and one use")
+    some = Ledger.create(tmp_path / "some.json", voters="fresh", rule="renyi", **BUDGET)
+    some.charge(design, 1)
+    some.charge(design, 1, ids=["a"])
+    assert some.status()["condition"].startswith("each row of votes is released once, and one use")
 
 
 # Streams
@@ -530,10 +551,10 @@ def shutil_copy(book: Ledger) -> Path:
 def test_blocks_of_a_file(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
     (tmp_path / "ids.csv").write_text("id,a,b,c\nx,1,1,0\ny,0,1,0\n", encoding="utf-8")
     (tmp_path / "rows.csv").write_text("a,b,c\n1,1,0\n0,1,0\n", encoding="utf-8")
-    for name in ("ids.csv", "rows.csv"):
+    for name in ("rows.csv", "ids.csv"):
         assert given(votes.blocks(tmp_path / name), book, design) == [2]
     assert (book.status()["ids"], book.status()["streams"]) == (2, {"": 2})
-    for name in ("ids.csv", "rows.csv"):
+    for name in ("rows.csv", "ids.csv"):
         with pytest.warns(ResumedStreamWarning):
             assert given(votes.blocks(tmp_path / name), book, design) == []
 

@@ -279,6 +279,8 @@ def test_a_file_without_ids_is_said_to_be_unchecked(folder: Path, capsys: pytest
     assert json.loads(said.out)["ledger"]["condition"].startswith("each row of votes is released once")
     assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1")) == 0
     assert "Only 1 of 2 have ids" in capsys.readouterr().err
+    assert release("--ledger", "ledger.json", votes_path="none.csv") == 2
+    assert "knows by their ids which rows have a label (1 so far), and these rows have none" in capsys.readouterr().err
     assert main(["ledger", "show", "ledger.json", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert (content["ids"], content["condition"].startswith("each row of votes is released once")) == (1, True)
