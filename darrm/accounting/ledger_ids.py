@@ -241,7 +241,8 @@ def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> No
         many = f"{len(rows)} ids were charged before, first" if len(rows) > 1 else "One id was charged before:"
         raise InputError(
             f"{many} {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
-            f"of other votes other ids. To charge them on purpose: --again, or again=True.{hint_of(text)}"
+            "of other votes other ids. If the voters are fixed or non-private, or the total covers all votes "
+            f"themselves, --again (again=True) charges them as labels more.{hint_of(text)}"
         )
     seen: set[bytes] = set()
     for row in range(start, len(batch)):

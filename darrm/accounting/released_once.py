@@ -55,7 +55,9 @@ def votes_themselves(state: State, account: Labels, labels: int) -> float:
 
 def check_ids(state: State, account: Account) -> None:
     """`InputError` if the ledger knows rows by their ids, and rows without ids could have a label already."""
-    if isinstance(account, Labels) and state.ids is not None and state.voters == "fresh" and answer_anew(account.problem):
+    if state.ids is None or state.voters != "fresh" or not isinstance(account, Labels):
+        return
+    if answer_anew(account.problem):
         raise InputError(
             f"The ledger knows by their ids which rows have a label ({state.ids.labels:,} so far), and these rows have "
             f"none, so some could get a second label. {_NOTHING_CHARGED} Give each row the id of its query (a column "

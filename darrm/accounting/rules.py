@@ -46,7 +46,7 @@ _SAME_PROOF = 1.02  # relative distance of bounds on different grids
 _ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
-# Numbers of labels that this process certified, because that of a file is no proof. By budget, design and other charges.
+# Numbers of labels that this process certified, by budget, design and other charges. The number in a file is no proof.
 _CERTIFIED: dict[tuple[object, ...], int] = {}
 
 

@@ -174,7 +174,7 @@ def _show(problem: AnyProblem, entries: Comparison) -> None:
     console.print(table)
     noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
     if noise:
-        console.print(f"The noise of these was searched for, the least that satisfies the guarantee. {noise}.")
+        console.print(f"The least noise that satisfies the guarantee, by a search: {noise}.")
     console.print(f"The guarantee holds {wording.condition(problem)}")
     best = entries[0].design
     if best is not None:

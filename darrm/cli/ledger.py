@@ -128,14 +128,20 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
     if design is not None:
         status["left"] = ledger.remaining(design)
     epsilon, delta = ledger.spent()
+    once = not status["again"]
+    rests_on = ledger.rests_on()
+    rests = [
+        f"This holds {wording.condition(problem, status['voters'], absent=absent, once=once)}"
+        for problem, absent in rests_on
+    ]
     if as_json:
-        common.print_json({**status, "spent_epsilon": epsilon, "spent_delta": delta})
+        common.print_json({**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests})
         return
     budget = wording.pair(status["total_epsilon"], status["total_delta"])
     failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
     spent = f"({wording.at_least(epsilon)}, {failure})"
     if status["rule"] == "exact":
-        text = _of_one_design(status, budget, spent, [problem for problem, _ in ledger.rests_on()])
+        text = _of_one_design(status, budget, spent, [problem for problem, _ in rests_on])
     else:
         neighbours = adjacency_in_print(status["adjacency"])
         whose = f"{status['voters']} voters and {neighbours} neighbours"
@@ -149,10 +155,8 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
             name = labels_of(design, status["adjacency"]).short_name
             text += f" Labels of this design ({name}) that the remaining budget covers: {left}."
     common.console().print(text)
-    rests_on = ledger.rests_on()
-    for problem, absent in rests_on:
-        rests = wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
-        common.console().print(f"This holds {rests}")
+    for said in rests:
+        common.console().print(said)
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
     for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked]:
         if told:

@@ -15,8 +15,7 @@ from darrm.problem.limits import Affected, adjacency_text
 from darrm.problem.model import VoterModel
 
 _ONE_VOTER = (
-    "Pass the epsilon of one voter, e.g. 0.1. Non-private voters are a group: --group 25:inf, or "
-    "darrm.VoterGroup(25, epsilon=math.inf) in a darrm.DecisionProblem."
+    "Pass the epsilon of one voter, e.g. 0.1; non-private voters are a group: --group 25:inf, VoterGroup(25, math.inf)."
 )
 
 

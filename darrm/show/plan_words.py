@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from darrm.problem.groups import assumption
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
-from darrm.show.wording import at_least, exactly, guarantee, listed, pair
+from darrm.show.wording import at_least, exactly, guarantee, listed, pair, tight
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison, Entry
@@ -208,7 +208,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             (
                 row.called,
                 *(f"{getattr(row, name):.6f}" for name in _figures(comparison).values()),
-                at_least(row.tight_epsilon),
+                tight(row.tight_epsilon),
                 "yes" if row.within else "no",
             )
             for row in comparison

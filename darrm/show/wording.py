@@ -144,6 +144,11 @@ def _of_groups(problem: ByGroups) -> str:
     return f", of these at most {listed(fewer)}" if fewer else ""
 
 
+def tight(epsilon: float) -> str:
+    """A certified epsilon in a table; what is below a billionth is rounded up to it, because it is rounding."""
+    return at_least(max(epsilon, 1e-9) if epsilon else 0.0)
+
+
 def listed(parts: Iterable[str]) -> str:
     """a, b and c."""
     *before, last = parts

@@ -101,7 +101,7 @@ def test_rows_without_ids_are_not_taken_beside_ids(tmp_path: Path, design: darrm
         assert len(stream()) == 1
         return
     for charge in (lambda: book.charge(design, 1), stream):
-        with pytest.raises(darrm.InputError, match="these rows have none.*Nothing was released or charged"):
+        with pytest.raises(darrm.InputError, match=r"these rows have none.*Nothing was released or charged"):
             charge()
         assert book.path.read_bytes() == before
 

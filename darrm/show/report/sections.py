@@ -103,7 +103,7 @@ def beside(
         kept = [entry.within]
         if design.profile:
             kept.append(not beyond_profile(entry.table, design.problem, design.profile))
-        rows.append((entry.called, *own, at_least(entry.tight_epsilon), *("yes" if it else "no" for it in kept)))
+        rows.append((entry.called, *own, wording.tight(entry.tight_epsilon), *("yes" if it else "no" for it in kept)))
     last = ("tight epsilon", "private enough", *["for the profile too"] * bool(design.profile))
     found = table(name, (*heads, *last), rows)
     if not design.profile:
