@@ -36,7 +36,7 @@ def compose(
     delta : float in [0, 1)
         Delta for all labels together.
     voters : {"fresh", "fixed"}
-        There is no default, unless all voters are non-private: either word is then right. Fresh: every answer of a
+        There is no default, unless all voters are non-private: either word is then right, and "fresh" is taken. Fresh: every answer of a
         voter is (epsilon, Delta)-DP by its own fresh randomness, whatever state the voter keeps (its model, its earlier
         answers), which may depend on the data too. Releases then compose, exactly and adaptively. Fixed: all answers of
         a voter together are (epsilon, Delta)-DP, such as those of a model trained with DP once. Any number of labels

@@ -10,7 +10,7 @@ import numpy as np
 from darrm._validation import real, whole
 from darrm.numerics.arrays import Array
 
-_ROUNDING = 1e-13  # nats; above the rounding of the logarithms of tails
+_ROUNDING = 2.0**-50  # relative, of a sum, a quotient or the logarithm of a normal tail
 
 
 def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
@@ -94,6 +94,19 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     return low
 
 
+def gdp_holds(epsilon: float, delta: float, mu: float) -> bool:
+    """Whether mu-Gaussian DP is certainly (epsilon, delta)-DP: the curve of `gdp`, with its rounding counted."""
+    from scipy.special import log_ndtr
+
+    here, there = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+    log_here, log_there = log_ndtr(here), log_ndtr(there)
+    moved = _ROUNDING * (mu / 2 + epsilon / mu)  # of ``here`` and ``there``, where a logarithm has slope <= 1 + |x|
+    slack = _ROUNDING * abs(log_here) + moved * (1 + abs(here))
+    loose = slack + _ROUNDING * (1 + epsilon + abs(log_there)) + moved * (1 + abs(there))
+    difference = min(0.0, epsilon + log_there - log_here) - loose
+    return bool(log_here + slack + math.log(-math.expm1(difference)) <= math.log(delta) - _ROUNDING)
+
+
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The least epsilon with which mu-Gaussian DP is (epsilon, delta)-DP, rounded up; infinite beyond float64.
 
@@ -106,11 +119,9 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     10.0
     """
     low, high = 0.0, 40 * mu
-    if not math.isfinite(mu * mu):
-        return math.inf
-    while gdp_delta(high, mu) > delta:
+    while math.isfinite(high) and not gdp_holds(high, delta, mu):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high and high > _ROUNDING:
+    while math.isfinite(high) and high - low > max(1e-10 * high, 1e-300):
         middle = (low + high) / 2
-        low, high = (low, middle) if gdp_delta(middle, mu) <= delta else (middle, high)
-    return high * (1 + 1e-9) + _ROUNDING
+        low, high = (low, middle) if gdp_holds(middle, delta, mu) else (middle, high)
+    return high

@@ -40,8 +40,8 @@ class Chances(Protocol):
 class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
-    Besides its probabilities it may have ``epsilon``, of one label, or, for Gaussian noise only, ``sigma``, the
-    standard deviation of the noise of each count; both hold for any number of votes and classes. Without either, costs
+    Besides its probabilities it may have ``epsilon``, of one label, or ``sigma``, the standard deviation of independent
+    continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any number of votes and classes. Without either, costs
     come from the probabilities alone. It may have ``K`` and ``classes``, both or neither, if it refuses other votes.
     """
 
@@ -163,7 +163,7 @@ def _renyi(sigma: float, queries: int, delta: float) -> float:
     """The cost of labels of Gaussian noise by their Renyi divergences, lambda / sigma^2 each; may be infinite."""
     # About here lambda Q / sigma^2 + ln(1 / delta) / (lambda - 1) is least; every order gives a bound.
     orders = 1 + sigma * math.sqrt(-math.log(delta) / queries) * _ORDERS
-    cost = queries * orders / sigma**2 * (1 + 1e-12)
+    cost = queries * (orders / sigma / sigma) * (1 + 1e-12)
     fine = (orders > 1) & np.isfinite(cost)
     return rdp_epsilon(orders[fine], cost[fine], delta) if fine.any() else math.inf
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._validation import array, check_counts, check_orders, check_positive, real
-from darrm.accounting.gaussian import gdp_delta
+from darrm.accounting.gaussian import gdp_holds
 from darrm.accounting.renyi import epsilon_of_orders
 from darrm.numerics.arrays import Array
 
@@ -83,12 +83,12 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
     epsilon = check_positive("epsilon", epsilon)
     delta = _check_delta(delta)
     low, high = 0.0, 1.0
-    while gdp_delta(epsilon, high) < delta:
+    while gdp_holds(epsilon, delta, high):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
+    while high - low > max(1e-12 * high, 1e-300):
         middle = (low + high) / 2
-        low, high = (middle, high) if gdp_delta(epsilon, middle) <= delta else (low, middle)
-    return math.sqrt(2) / low * (1 + 1e-9)
+        low, high = (middle, high) if gdp_holds(epsilon, delta, middle) else (low, middle)
+    return math.sqrt(2) / low * (1 + 1e-15) if low else math.inf
 
 
 def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:

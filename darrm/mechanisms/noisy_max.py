@@ -166,7 +166,7 @@ class GaussianNoisyMax(NoisyMax):
 
     def rdp(self, orders: ArrayLike) -> Array:
         """lambda / sigma^2 for one label, for any number of votes and classes; nats."""
-        return np.asarray(check_orders(orders) / self.sigma**2)
+        return np.asarray(check_orders(orders) / self.sigma / self.sigma)
 
 
 class LaplaceNoisyMax(NoisyMax):

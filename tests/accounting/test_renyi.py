@@ -80,25 +80,47 @@ def test_ends_of_the_range() -> None:
         assert gdp_epsilon(mu, 1e-5) <= epsilon
 
 
-@pytest.mark.parametrize("mu", [1e-4, 0.03, 1.0, 20.0])
-@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
-def test_the_epsilon_of_gaussian_dp_is_rounded_up(mu: float, delta: float) -> None:
-    """The curve in sixty digits, at the epsilon and a hair below."""
+def gaussian_delta(epsilon: float, mu: float) -> Any:
+    """The curve of Gaussian DP in sixty digits, whatever its terms cancel."""
     from mpmath import mp, mpf, ncdf
 
-    def curve(epsilon: float) -> Any:
+    with mp.workdps(60 + int(abs(math.log10(mu)))):
         e, m = mpf(epsilon), mpf(mu)
         return ncdf(m / 2 - e / m) - mp.exp(e) * ncdf(-m / 2 - e / m)
 
+
+@pytest.mark.parametrize("mu", [1e-4, 0.03, 1.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+def test_the_epsilon_of_gaussian_dp_is_rounded_up(mu: float, delta: float) -> None:
     epsilon = gdp_epsilon(mu, delta)
-    with mp.workdps(60):
-        assert curve(epsilon) <= delta
-        assert epsilon < 1e-12 or curve(epsilon * (1 - 1e-8) - 1e-12) > delta
+    assert gaussian_delta(epsilon, mu) <= delta
+    assert epsilon < 1e-12 or gaussian_delta(epsilon * (1 - 1e-8) - 1e-12, mu) > delta
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("mu", "delta"),
+    [(1.48e-12, 4e-266), (5.6e-8, 1.46e-256), (1e9, 1e-5), (10.0, 5e-324), (1.0, 1e-320), (50.0, 1 - 2.0**-53)],
+)
+def test_the_epsilon_is_rounded_up_where_float64_ends(mu: float, delta: float) -> None:
+    """Where logarithms of tails cancel, tails are 1 to all digits, or delta has few digits left."""
+    assert gaussian_delta(gdp_epsilon(mu, delta), mu) <= delta
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-8, 1e-16), (1e-9, 1e-300), (1e-12, 1e-300), (1.0, 1e-5), (30.0, 0.9)]
+)
+def test_the_sigma_of_noisy_counts_is_rounded_up(epsilon: float, delta: float) -> None:
+    sigma = gnmax_sigma_analytic(epsilon, delta)
+    assert gaussian_delta(epsilon, math.sqrt(2) / sigma) <= delta
+    assert gaussian_delta(epsilon, math.sqrt(2) / sigma * 1.001) > delta or epsilon < 1e-6
 
 
 def test_gaussian_dp_at_its_ends() -> None:
     assert gdp_epsilon(1e300, 1e-5) == math.inf
-    assert gdp_epsilon(1e-300, 1e-5) < 1e-12
+    assert gdp_epsilon(1e-300, 1e-5) < 1e-290
+    assert compose(GaussianNoisyMax(1e160, K=250, classes=10), 1, delta=1e-5).upper < 1e-150
 
 
 def test_totals_where_votes_are_too_many_to_list() -> None:
