@@ -60,5 +60,9 @@ class ResumedStreamWarning(UserWarning):
     """A stream of votes began with rows that the ledger charged before; these rows are skipped."""
 
 
+class RecoveredLabelsWarning(UserWarning):
+    """Labels that an interrupted release had charged got their name now, or are gone."""
+
+
 class MissingExtraError(DarrmError, ImportError):
     """An optional library is not installed. The message holds the command that installs it."""

@@ -36,14 +36,14 @@ def compose(
     delta : float in [0, 1)
         Delta for all labels together.
     voters : {"fresh", "fixed"}
-        There is no default, unless all voters are non-private: either word is then right, and "fresh" is taken. Fresh: every answer of a
-        voter is (epsilon, Delta)-DP by its own fresh randomness, whatever state the voter keeps (its model, its earlier
-        answers), which may depend on the data too. Releases then compose, exactly and adaptively. Fixed: all answers of
-        a voter together are (epsilon, Delta)-DP, such as those of a model trained with DP once. Any number of labels
-        then costs at most the optimal composition of ``max_affected`` voters, each with its own epsilon. It costs less
-        if the randomness of ``queries`` releases hides more. Noisy max and permute-and-flip are for non-private voters,
-        and their noise is fresh for every label. The voters may answer by the same models or by others; the total is
-        the same, and ``voters`` must be left out.
+        There is no default, unless all voters are non-private: either word is then right, and "fresh" is taken. Fresh:
+        every answer of a voter is (epsilon, Delta)-DP by its own fresh randomness, whatever state the voter keeps (its
+        model, its earlier answers), which may depend on the data too. Releases then compose, exactly and adaptively.
+        Fixed: all answers of a voter together are (epsilon, Delta)-DP, such as those of a model trained with DP once.
+        Any number of labels then costs at most the optimal composition of ``max_affected`` voters, each with its own
+        epsilon. It costs less if the randomness of ``queries`` releases hides more. Noisy max and permute-and-flip are
+        for non-private voters, and their noise is fresh for every label. The voters may answer by the same models or by
+        others; the total is the same, and ``voters`` must be left out.
     tolerance : float
         For fresh voters: the grid is refined until upper and lower bound are this close, relatively, or it would be too
         large.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
@@ -14,7 +15,7 @@ from darrm._validation import check_total_delta, check_total_epsilon, check_vote
 from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
 from darrm.design.content import problem_in_file
-from darrm.errors import InputError, OutputError
+from darrm.errors import InputError, OutputError, RecoveredLabelsWarning
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import adjacency_text
 from darrm.storage import sealed_json
@@ -132,11 +133,13 @@ def held(path: Path) -> Iterator[State]:
                 f"{ids_of(path)} is missing, which holds the charged ids of {path}. Restore it. Without it the rows "
                 "with a label are not known, so the budget counts as spent."
             )
-        still_waiting = [waiting for waiting in state.leaving if not _finished(waiting)]
-        if still_waiting != state.leaving:
-            state.leaving = still_waiting
+        ends = [_finished(waiting) for waiting in state.leaving]
+        if any(ends):
+            state.leaving = [waiting for waiting, end in zip(state.leaving, ends, strict=True) if not end]
             with suppress(OutputError):  # a process that may only read leaves that to the next one that writes
                 write(path, state)
+        for end in filter(None, ends):
+            warnings.warn(end, RecoveredLabelsWarning, stacklevel=2)
         yield state
 
 
@@ -224,7 +227,7 @@ def _read(path: Path) -> State:
         state = State(**{**content, **made})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        reason = str(error) if isinstance(error, InputError) else repr(error)
+        reason = str(error) if isinstance(error, InputError) else "an entry is missing or has another type"
         raise InputError(f"{path} is not a complete ledger ({reason}). {_AGAIN}") from error
     return state
 
@@ -306,19 +309,23 @@ def _is_charged(path: Path, waiting: Waiting) -> bool:
         return True
 
 
-def _finished(waiting: Waiting) -> bool:
-    """Move charged labels to their name, or to another if it is taken; returns whether nothing is left to do."""
+def _finished(waiting: Waiting) -> str:
+    """Move charged labels to their name, or to another if it is taken; returns what became of them, if that is done."""
     part, out = Path(waiting.part), Path(waiting.out)
     try:
         part.lstat()
     except FileNotFoundError:
-        return part.parent.is_dir()  # a missing folder may come back with the labels
+        if not part.parent.is_dir():  # it may come back with the labels
+            return ""
+        if out.exists():
+            return f"An interrupted release charged its labels: they are in {out}."
+        return f"An interrupted release charged labels that are gone: neither {part} nor {out} is there. They count."
     except OSError:  # in a folder that others can read
-        return False
+        return ""
     try:
         if out.exists() or out.is_symlink():
             out = out.with_name(f"{out.name}.{part.stem.rpartition('.')[2]}")
         move(part, out)
     except OSError:
-        return False
-    return True
+        return ""
+    return f"An interrupted release charged its labels: they are in {out} now. Do not release them again."

@@ -41,8 +41,9 @@ class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
     Besides its probabilities it may have ``epsilon``, of one label, or ``sigma``, the standard deviation of independent
-    continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any number of votes and classes. Without either, costs
-    come from the probabilities alone. It may have ``K`` and ``classes``, both or neither, if it refuses other votes.
+    continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any
+    number of votes and classes. Without either, costs come from the probabilities alone. It may have ``K`` and
+    ``classes``, both or neither, if it refuses other votes.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...

@@ -23,13 +23,14 @@ from darrm.cli.completion import VARIABLE
 from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, ended_by, error_object, trace
 from darrm.cli.long_run import telling
 from darrm.cli.streams import kept_streams
-from darrm.errors import ImpossiblePriorWarning, OutputError
+from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWarning
 
 _NAMES = (
     *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
     *("constraints", "export", "audit", "demo", "completion"),
 )
 
+_OURS = (ImpossiblePriorWarning, RecoveredLabelsWarning)  # printed as lines of their own, always
 _UNTIL_INTERRUPTED = ("explore",)  # and never done
 
 
@@ -71,7 +72,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "darrm") -> int:
             stream.reconfigure(errors="replace")  # a narrow encoding must not end in an error
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where its cache is, if there is no home, is no news
     with kept_streams(), warnings.catch_warnings():
-        warnings.simplefilter("always", ImpossiblePriorWarning)
+        for ours in _OURS:
+            warnings.simplefilter("always", ours)
         warnings.showwarning = partial(_show_warning, warnings.showwarning, set())
         return _run(sys.argv[1:] if arguments is None else arguments, program)
 
@@ -102,7 +104,7 @@ def _show_warning(
     otherwise: Callable[..., None], said: set[str], message: Warning | str, category: type[Warning], *where: Any
 ) -> None:
     """A warning of ours as a line, once; others as Python shows them."""
-    if not issubclass(category, ImpossiblePriorWarning):
+    if not issubclass(category, _OURS):
         otherwise(message, category, *where)
     elif str(message) not in said:
         said.add(str(message))

@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from darrm.cli import endings
-from darrm.cli.outputs import DESIGN
+from darrm.cli.outputs import DESIGN, AnyPath
 from darrm.cli.suggestions import darrm_line
 from darrm.errors import ImpossiblePriorWarning, InputError
 from darrm.show.figures import new_figure, picture_format, save, tables_of
@@ -56,7 +56,7 @@ class Number(click.ParamType[Any]):
         return number_of(value)
 
 
-class Picture(click.Path):
+class Picture(AnyPath):
     """Where to draw; a wrong ending, a missing folder or matplotlib is refused before the work, not after."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
@@ -67,7 +67,7 @@ class Picture(click.Path):
         return super().convert(value, param, context)
 
 
-PATH = click.Path(path_type=Path, readable=False)  # errors of a path are reported where it is opened
+PATH = AnyPath(path_type=Path, readable=False)  # errors of a path are reported where it is opened
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -30,7 +30,7 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 @click.option("--prior", help=f"With --out: {common.PRIORS[:-1]} [uniform]. {common.NOT_RESTING}")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=common.PATH,
     help="With --m and --epsilon: write the linear program here, for any solver (.mps or .lp). Set small_matrix_value "
     "of HiGHS to 1e-12, or it drops coefficients below 1e-9.",
 )

@@ -157,6 +157,12 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
     common.console().print(text)
     for said in rests:
         common.console().print(said)
+    if status["waiting"]:
+        waiting = ", ".join(status["waiting"])
+        common.console().print(
+            f"Charged labels wait for their name in {waiting}. Do not release them again: the next use of the ledger "
+            "moves them, if it can reach that folder and write there."
+        )
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
     for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked]:
         if told:

@@ -30,7 +30,16 @@ def refuse_ledger(out: Path) -> None:
         raise InputError(f"{out} is a ledger, and its charges would be lost. Pass another --out.")
 
 
-class Out(click.Path):
+class AnyPath(click.Path):
+    """The path of a file. A single minus would be a file of that name, which nobody means."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if value == "-":
+            raise InputError("- is not a path here. Pass the path of a file; /dev/stdin and /dev/stdout are paths too.")
+        return super().convert(value, param, context)
+
+
+class Out(AnyPath):
     """Where to write; an ending that stands for a format that is not ``written`` is refused before the work."""
 
     def __init__(self, what: str, *written: str) -> None:
@@ -50,7 +59,7 @@ class Out(click.Path):
         return super().convert(value, param, context)
 
 
-class AnalysisTable(click.Path):
+class AnalysisTable(AnyPath):
     """Where to write a table for analysis."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:

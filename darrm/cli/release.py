@@ -94,6 +94,12 @@ def command(
     refuse_ledger(out)
     check_place(out)
     design = load(file)
+    known = out.exists()
+    if ledger_path is not None:
+        from darrm.accounting.ledger import Ledger
+
+        ledger = Ledger(ledger_path)  # which gives labels of an interrupted release their name, perhaps this one
+        overwrite = overwrite and known == out.exists()
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
         if wording.without_privacy(design.problem):
@@ -109,10 +115,9 @@ def command(
     voters: tuple[str, ...] = ()
     seen, charged_file, kept = OwnVotes(design, votes_are_public), None, ExitStack()
     if ledger_path is not None:
-        from darrm.accounting.ledger import Ledger
         from darrm.accounting.ledger_ids import Batch
 
-        ledger, ids = Ledger(ledger_path), kept.enter_context(closing(Batch()))
+        ids = kept.enter_context(closing(Batch()))
         charged_file = ledger.releasing(
             design, lambda: labels.n, out, ids=lambda: ids if len(ids) else None, again=again
         )

@@ -200,7 +200,10 @@ class Columns:
             return " Fill it in, or leave the column label out."
         if self.answers.absent:
             return ""
-        return " Voters may be absent if the design was solved with --absent; in Python read with absent=True."
+        return (
+            " Voters may be absent if the design was solved with --absent; in Python read with absent=True. Otherwise "
+            "write an answer in that cell that is drawn uniformly."
+        )
 
 
 def _unnamed(name: str, at: int) -> bool:

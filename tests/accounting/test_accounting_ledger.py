@@ -23,12 +23,14 @@ from darrm.accounting import Ledger, compose, ledger_file, max_queries, optimal,
 from darrm.accounting.charges import account_of
 from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.ledger_file import FORMAT, VERSION
+from darrm.errors import RecoveredLabelsWarning
 from darrm.storage.sealed_json import read, write
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
-FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
+FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error,ignore:An interrupted release"}
 CALLS = 10  # of os.fsync and os.replace in one release: 2 for the labels, 3 a write of the ledger, 2 for the move
 PROGRAMS = Path(__file__).with_name("programs")
+pytestmark = pytest.mark.filterwarnings("ignore::darrm.errors.RecoveredLabelsWarning")
 posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 
 
@@ -984,7 +986,17 @@ def test_an_interrupted_move_is_finished(
 ) -> None:
     out = tmp_path / "labels.csv"
     interrupt(book, design, out, error, moved)
-    assert Ledger(book.path).status()["released"] == rows(tmp_path)
+    with pytest.warns(RecoveredLabelsWarning, match=f"charged its labels: they are in {re.escape(str(out))}") as said:
+        assert Ledger(book.path).status()["released"] == rows(tmp_path)
+    assert len(said) == 1
+
+
+def test_charged_labels_that_are_gone_are_said_to_count(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    interrupt(book, design, tmp_path / "labels.csv", SystemExit, False)
+    (part,) = tmp_path.glob(".labels.csv.*.waiting")
+    part.unlink()
+    with pytest.warns(RecoveredLabelsWarning, match="charged labels that are gone"):
+        assert Ledger(book.path).status()["released"] == 2
 
 
 def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseException], moved: bool) -> None:

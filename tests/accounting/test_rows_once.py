@@ -24,6 +24,7 @@ from darrm.errors import ResumedStreamWarning
 from darrm.problem.groups import VoterGroup
 from darrm.votes.rows import Texts, VotesBlock
 
+pytestmark = pytest.mark.filterwarnings("ignore::darrm.errors.RecoveredLabelsWarning")
 VOTES = np.random.default_rng(0).integers(0, 2, (12, 3), dtype=np.uint8)
 BUDGET: dict[str, Any] = {"total_epsilon": 20.0, "total_delta": 1e-6}
 

@@ -161,6 +161,31 @@ def test_a_kill_within_the_stream(folder: Path) -> None:
     assert book.status()["released"] == N
 
 
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_labels_of_an_interrupted_release_are_not_replaced(
+    folder: Path, overwrite: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are charged, and get their name when the ledger is used next: by the release that would replace them."""
+    book = ledger(1000)
+    Path("none.csv").write_text("a,b,c\n0,1,1\n1,0,1\n", encoding="utf-8")
+
+    def stop(part: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("darrm.accounting.ledger_file.move", stop)
+        assert release("--ledger", "ledger.json", votes_path="none.csv") == 130
+    (waiting,) = folder.glob(".labels.csv.*.waiting")
+    labels = waiting.read_text(encoding="utf-8")
+    again = ["release", "gamma.json", "--votes", "none.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
+    assert main([*again, *overwrite]) == 2
+    said = capsys.readouterr().err
+    assert f"they are in {folder / 'labels.csv'} now. Do not release them again." in said
+    assert "exists already" in said
+    assert Path("labels.csv").read_text(encoding="utf-8") == labels
+    assert book.status()["released"] == 2
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc for the peak of memory: run on Linux")
 def test_ten_million_rows_at_a_million_a_second(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ import unicodedata
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-FOR_ABSENT = "Voters may be absent if the design was solved with --absent; in Python read with absent=True."
+FOR_ABSENT = (
+    "Voters may be absent if the design was solved with --absent; in Python read with absent=True. Otherwise write an "
+    "answer in that cell that is drawn uniformly."
+)
 
 
 class Refused(Exception):
