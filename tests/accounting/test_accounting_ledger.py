@@ -27,7 +27,12 @@ from darrm.errors import RecoveredLabelsWarning
 from darrm.storage.sealed_json import read, write
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
-FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error,ignore:An interrupted release"}
+FAST = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONWARNINGS": "error,ignore:An interrupted release",
+}
 CALLS = 10  # of os.fsync and os.replace in one release: 2 for the labels, 3 a write of the ledger, 2 for the move
 PROGRAMS = Path(__file__).with_name("programs")
 pytestmark = pytest.mark.filterwarnings("ignore::darrm.errors.RecoveredLabelsWarning")
