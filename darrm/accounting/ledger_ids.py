@@ -242,7 +242,7 @@ def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> No
         raise InputError(
             f"{many} {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
             "of other votes other ids. If the voters are fixed or non-private, or the total covers all votes "
-            f"themselves, --again (again=True) charges them as labels more.{hint_of(text)}"
+            f"themselves, --again (again=True) charges each as one label more.{hint_of(text)}"
         )
     seen: set[bytes] = set()
     for row in range(start, len(batch)):
