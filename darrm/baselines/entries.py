@@ -14,6 +14,7 @@ from darrm.design.design import Design
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import exactly
+from darrm.problem.groups import called
 from darrm.storage.frames import frame, write
 
 
@@ -109,6 +110,9 @@ class Comparison:
         Empty for one release.
     fallback_epsilon : float
         With a known randomizer: the budget if voters that are not affected may be any mechanism; infinite if none.
+    cost_at_least : float
+        At one total: no table by which all labels of these votes are drawn, and stay within the budget, has a smaller
+        expected cost. NaN if no such bound is known, such as for fixed voters.
 
     Examples
     --------
@@ -133,6 +137,7 @@ class Comparison:
     total_delta: float = math.nan
     voters: str = ""
     fallback_epsilon: float = math.inf
+    cost_at_least: float = math.nan
 
     @property
     def held(self) -> str:
@@ -142,9 +147,7 @@ class Comparison:
     def __repr__(self) -> str:
         if math.isnan(self.total_epsilon):
             return f"<Comparison of {len(self.entries)} mechanisms for one release>"
-        budget = f"({exactly(self.total_epsilon)}, {exactly(self.total_delta)})"
-        labels = f"{self.queries} labels of {self.voters} voters"
-        return f"<Comparison of {len(self.entries)} mechanisms: {budget} for {labels}>"
+        return f"<Comparison of {len(self.entries)} mechanisms: {self._about()}>"
 
     @overload
     def __getitem__(self, which: str | int) -> Entry: ...
@@ -184,7 +187,20 @@ class Comparison:
         InputError, MissingExtraError, OutputError
             If the ending is another, pyarrow is missing for Parquet, or the file cannot be written.
         """
-        write(path, self.columns())
+        write(path, self.columns(), self._about())
+
+    def _about(self) -> str:
+        """What is compared, in one line."""
+        if self.held == "one release":
+            return self.entries[0].design.about if self.entries[0].design else ""
+        budget = f"({exactly(self.total_epsilon)}, {exactly(self.total_delta)})"
+        return f"{self.queries} labels of {self.called} voters within {budget}"
+
+    @property
+    def called(self) -> str:
+        """What the voters are called in print: "fresh", "fixed" or "non-private"."""
+        planned = self.entries[0].design
+        return called(planned.problem, self.voters) if planned else self.voters
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each mechanism, without tables.

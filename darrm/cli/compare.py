@@ -282,7 +282,8 @@ def _at_one_total(
 
         common.draw(plot, lambda: plot_comparison_at_one_total(comparison))
     if as_json:
-        common.print_json({"mechanisms": totals.comparison_values(comparison)})
+        bound = comparison.cost_at_least
+        common.print_json({"mechanisms": totals.comparison_values(comparison), "cost_at_least": bound})
     else:
         totals.show_comparison(comparison)
         totals.show_assumptions(answer)
@@ -291,6 +292,4 @@ def _at_one_total(
 
 def _keep(out: Path | None, comparison: Comparison) -> None:
     if out is not None:
-        from darrm.storage.frames import write
-
-        write(out, comparison.columns())
+        comparison.write(out)

@@ -16,6 +16,7 @@ from darrm.cli.suggestions import line, options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
 from darrm.errors import InputError
+from darrm.problem.groups import without_privacy
 from darrm.show import plan_words
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon:
             rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
             count += f" (for several designs of these voters: {rule} in place of {out})"
-        suggest(count, "ledger", "create", ledger, out, *total, "--voters", answer.voters)
+        kind = () if without_privacy(answer.design.problem.groups) else ("--voters", answer.voters)
+        suggest(count, "ledger", "create", ledger, out, *total, *kind)
         suggest_release(out, answer.design, ledger)
 
 
@@ -124,6 +126,7 @@ def plan_values(answer: Plan) -> dict[str, object]:
     values["on_votes"] = None if answer.on_votes is None else asdict(answer.on_votes)
     values["curve"] = [asdict(step) for step in answer.curve]
     values["comparison"] = [] if answer.comparison is None else comparison_values(answer.comparison)
+    values["cost_at_least"] = None if answer.comparison is None else answer.comparison.cost_at_least
     return values
 
 

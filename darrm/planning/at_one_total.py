@@ -18,7 +18,8 @@ from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
 from darrm.numerics.printed import at_most
-from darrm.planning.designs import design_within
+from darrm.planning.bound import least_cost
+from darrm.planning.designs import design_within, small
 from darrm.planning.setting import Setting
 
 _LEAST = 1e-9  # of a parameter; below it a label is a coin flip
@@ -58,7 +59,9 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
             rows.append(replace(row, design=ordered))
         except BudgetError:
             pass
+    bound = planned.expected_cost
     if setting.votes_total(budget.queries, budget.delta, budget.voters) > budget.epsilon:
+        bound = min(bound, least_cost(setting, budget)) if small(setting) else math.nan
         for baseline in raised(setting.model, setting.objective):
             rows += compared.raised(baseline)
         rows += compared.noise_in_votes()
@@ -71,7 +74,8 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
             rows.append(
                 replace(compared.row(f"{plain} of fixed voters", said, setting.majority(), total), aggregator=total)
             )
-    return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters, budget.fallback)
+    each = (budget.queries, budget.epsilon, budget.delta, budget.voters, budget.fallback)
+    return Comparison(tuple(rows), *each, bound)
 
 
 @dataclass(frozen=True)

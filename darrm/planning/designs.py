@@ -107,7 +107,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
     for reserve in _RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
         search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours
-        for votes, total in _sides(setting, search.budget) if _small(setting) else []:
+        for votes, total in _sides(setting, search.budget) if small(setting) else []:
             search.optima(votes, total)
         if search.best is not None:
             design = tight(setting, search.best)
@@ -271,7 +271,7 @@ class _Search:
         return math.inf if self.best is None else self.best.expected_cost
 
 
-def _small(setting: Setting) -> bool:
+def small(setting: Setting) -> bool:
     """Whether optima take minutes, by the number of count vectors of one group up to a renaming of the classes."""
     problem = setting.problem(1.0, 0.5)
     alone = not problem.binary and len(problem.groups) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from darrm.numerics.printed import at_most
 from darrm.problem.groups import assumption
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
@@ -180,7 +181,7 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
         return [("planned noise", "not known", _figure(plan.disagreement))]
     rows = [
         ("planned noise", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
-        (f"{_most_votes(plan)} of these votes, no output noise", f"{plan.wrong_without_noise:.4f}", "0"),
+        (f"{_most_votes(plan)} of the votes, no output noise", f"{plan.wrong_without_noise:.4f}", "0"),
     ]
     if not math.isnan(plan.wrong_without_privacy):
         rows.append(
@@ -258,7 +259,7 @@ def mechanisms_title(comparison: Comparison) -> str:
         return "One release"
     return (
         f"Mechanisms at the privacy budget {pair(comparison.total_epsilon, comparison.total_delta)}, "
-        f"{comparison.queries} labels of {comparison.voters} voters"
+        f"{comparison.queries} labels of {comparison.called} voters"
     )
 
 
@@ -278,7 +279,19 @@ def columns_meant(comparison: Comparison) -> str:
     return (
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
         f"together.{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
-        f"{exactly(comparison.total_delta)}.{over}"
+        f"{exactly(comparison.total_delta)}.{over}{_at_least(comparison)}"
+    )
+
+
+def _at_least(comparison: Comparison) -> str:
+    """The bound on every table, where the plan is above it."""
+    bound = comparison.cost_at_least
+    if not comparison[0].expected_cost - bound >= 5e-5:  # nor NaN
+        return ""
+    *_, cost = _of_labels(comparison)
+    return (
+        f" No table by which all labels of these votes are drawn within the budget has a {cost} below "
+        f"{at_most(bound, 4)}."
     )
 
 

@@ -1,0 +1,131 @@
+"""How far a plan is from the best: a cost that no table within the budget of many labels falls below."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import bdtrc
+
+from darrm.accounting.gaussian import gdp_mu
+from darrm.accounting.search import Budget
+from darrm.design.solve import solve
+from darrm.errors import CertificateError, InputError, SolverError
+from darrm.numerics.arrays import Array
+from darrm.planning.setting import Setting
+from darrm.problem.groups import without_privacy
+
+_LOGITS = np.concatenate([np.linspace(-40, -8, 300), np.linspace(-8, 8, 3200), np.linspace(8, 30, 200)])  # of y
+_HALVINGS, _POINTS = 50, 24
+_ROUNDING = 1 + 1e-9  # of binomial tails; a larger delta makes the bound smaller, as it must be
+_MOST_EPSILON = 600.0  # e^epsilon overflows soon above
+_NOTHING = 1e-12  # a delta that cuts off no table
+
+
+def least_cost(setting: Setting, budget: Budget) -> float:
+    """A lower bound on the expected cost of a label, if one table keeps all labels within the budget.
+
+    Whatever a label is asked about, every label may see the worst votes of one label again. Let an answer, or a set of
+    answers, have probability x on a data set and y on its neighbour. The number of labels in it, of Q, is then
+    Binomial(Q, x) or Binomial(Q, y), and these two must be within (epsilon, delta). So each label is
+    (a, delta(a))-DP for every a, where
+
+        delta(a) = max {x - e^a y : Binomial(Q, x) and Binomial(Q, y) are (epsilon, delta)-indistinguishable},
+
+    and no table within the budget costs less than the optimum under that profile.
+
+    Parameters
+    ----------
+    setting : Setting
+    budget : Budget
+        Its second budget is not used: a bound without it is a bound.
+
+    Returns
+    -------
+    float
+        NaN where voters are fixed and private, because a vote then depends on earlier ones; where epsilon is above 600;
+        and where the program fails.
+
+    Notes
+    -----
+    The binomial tails and the optimum are float64 numbers: the bound is a figure about accuracy, and no guarantee rests
+    on it. Cost: one solve under a profile of 24 points. Source: docs/theory.md, "How far a plan is from the best".
+
+    Examples
+    --------
+    Ten labels of five voters:
+
+    >>> import darrm
+    >>> from darrm.accounting.search import Budget
+    >>> from darrm.planning.bound import least_cost
+    >>> from darrm.planning.setting import Setting
+    >>> setting = Setting((darrm.VoterGroup(5, epsilon=1.0),), 1, "replace-one", 2, darrm.objectives.truth([0.7]))
+    >>> round(least_cost(setting, Budget(10, 2.0, 1e-5, "fresh")), 3)
+    0.329
+    """
+    if (budget.voters == "fixed" and not without_privacy(setting.groups)) or budget.epsilon > _MOST_EPSILON:
+        return math.nan
+    *others, (epsilon, delta) = profile_of_each(budget.queries, budget.epsilon, budget.delta)
+    problem = setting.problem(epsilon, delta)
+    try:
+        best = solve(problem, objective=setting.objective, shape=setting.shape, profile=others)
+    except (InputError, SolverError, CertificateError):
+        return math.nan
+    return max(0.0, best.expected_cost - best.gap)
+
+
+def profile_of_each(queries: int, epsilon: float, delta: float) -> list[tuple[float, float]]:
+    """Points (a, delta(a)) of `least_cost`, rising in a; without a delta each label has an equal share of epsilon."""
+    if delta == 0:
+        return [(epsilon / queries, 0.0)]
+    y, x = _outer(queries, epsilon, delta)
+    typical = gdp_mu(epsilon, delta) / math.sqrt(queries)  # of the losses of one label
+    points = [0.0, *sorted([epsilon / queries, *np.geomspace(typical / 20, 20 * typical, _POINTS - 1)])]
+    found = [(float(a), float((x - math.exp(a) * y).max()) * _ROUNDING) for a in points]
+    kept = [found[0]]
+    for a, allowed in found[1:]:
+        if _NOTHING < allowed < kept[-1][1]:
+            kept.append((a, allowed))
+    return kept
+
+
+def _outer(queries: int, epsilon: float, delta: float) -> tuple[Array, Array]:
+    """Corners (y, x) of a polygon around all pairs x >= y that Q draws do not tell apart.
+
+    If (x, y) is such a pair, so is what any randomized map of the answers makes of it. So x / y falls in y, and
+    (1 - x) / (1 - y) does not rise: between two points of the boundary it lies below the line through the left one and
+    (0, 0), and below the line through the right one and (1, 1).
+    """
+    y = 1 / (1 + np.exp(-_LOGITS))
+    x = _largest(y, queries, epsilon, delta)
+    up, down = x[:-1] / y[:-1], (1 - x[1:]) / (1 - y[1:])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = np.clip((1 - down) / (up - down), y[:-1], y[1:])
+    between = np.where(np.isfinite(between), between, y[1:])
+    above = np.minimum(up * between, 1 - down * (1 - between))
+    return np.concatenate([[0.0], y, between, y[-1:]]), np.concatenate([x[:1], x, above, [1.0]])
+
+
+def _largest(y: Array, queries: int, epsilon: float, delta: float) -> Array:
+    """The largest x for each y, rounded up."""
+    low, high = y.copy(), np.ones_like(y)
+    for _ in range(_HALVINGS):
+        x = (low + high) / 2
+        fits = np.maximum(_excess(x, y, queries, epsilon), _excess(1 - y, 1 - x, queries, epsilon)) <= delta * _ROUNDING
+        low, high = np.where(fits, x, low), np.where(fits, high, x)
+    return high
+
+
+def _excess(x: Array, y: Array, queries: int, epsilon: float) -> Array:
+    """The hockey-stick divergence of Binomial(Q, x) from Binomial(Q, y), x >= y: of counts above a threshold."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        no = np.log1p(-x) - np.log1p(-y)
+        above = np.floor((epsilon - queries * no) / (np.log(x) - np.log(y) - no))
+        above = np.where(np.isfinite(above), np.clip(above, -1, queries), queries)
+    tails = [np.where(above < 0, 1.0, np.where(above >= queries, 0.0, _beyond(above, queries, p))) for p in (x, y)]
+    return tails[0] - math.exp(epsilon) * tails[1]
+
+
+def _beyond(above: Array, queries: int, p: Array) -> Array:
+    """Pr[Binomial(Q, p) > above]."""
+    return np.asarray(bdtrc(np.clip(above, 0, queries - 1), queries, p))

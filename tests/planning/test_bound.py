@@ -1,0 +1,104 @@
+"""The bound on the cost of every table within a total, against pairs and tables that are tried one by one."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting.search import Budget
+from darrm.planning.bound import least_cost, profile_of_each
+from darrm.planning.setting import Setting
+
+TRUTH = darrm.objectives.truth([0.7])
+
+
+def _setting(*groups: darrm.VoterGroup) -> Setting:
+    return Setting(groups, 1, "replace-one", 2, darrm.objectives.truth([0.7] * len(groups)))
+
+
+def _told_apart(x: Fraction, y: Fraction, queries: int, epsilon: float) -> Fraction:
+    """The hockey-stick divergence of Binomial(Q, x) from Binomial(Q, y), in fractions but for e^epsilon."""
+    grow, found = Fraction(math.exp(epsilon)), Fraction(0)
+    for k in range(queries + 1):
+        p, q = (math.comb(queries, k) * z**k * (1 - z) ** (queries - k) for z in (x, y))
+        found += max(Fraction(0), p - grow * q)
+    return found
+
+
+@pytest.mark.parametrize(("queries", "epsilon", "delta"), [(1, 0.5, 0.01), (3, 1.0, 0.02), (8, 2.0, 1e-3)])
+def test_no_pair_within_the_total_is_above_the_profile(queries: int, epsilon: float, delta: float) -> None:
+    profile = profile_of_each(queries, epsilon, delta)
+    grid, most = 60, [0.0] * len(profile)
+    for i in range(grid + 1):
+        for j in range(i):
+            x, y = Fraction(i, grid), Fraction(j, grid)
+            both = (_told_apart(x, y, queries, epsilon), _told_apart(1 - y, 1 - x, queries, epsilon))
+            if max(both) <= Fraction(delta):
+                gained = [float(x) - math.exp(a) * float(y) for a, _ in profile]
+                most = [max(pair) for pair in zip(most, gained, strict=True)]
+    assert all(found <= allowed for found, (_, allowed) in zip(most, profile, strict=True))
+    assert most[0] > profile[0][1] - 3 / grid  # the grid comes close to the bound
+    assert [a for a, _ in profile] == sorted(a for a, _ in profile)
+
+
+def test_no_table_within_the_total_costs_less() -> None:
+    rng = np.random.default_rng(1)
+    setting, budget = (
+        _setting(darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(2, epsilon=0.5)),
+        Budget(4, 1.0, 1e-3, "fresh"),
+    )
+    bound, least, kept = least_cost(setting, budget), 1.0, 0
+    rule = setting.best_rule()
+    for _ in range(60):
+        toward = rule + rng.uniform(-0.5, 0.5, rule.shape) * rng.uniform()
+        table = 0.5 + rng.uniform(0.2, 0.6) * (np.clip(toward, 0, 1) - 0.5)
+        if budget.total(setting.label(table)) <= budget.epsilon:
+            kept, least = kept + 1, min(least, setting.cost(table))
+    assert kept > 5
+    assert bound <= least
+
+
+@pytest.mark.parametrize("queries", [1, 5])
+def test_it_is_the_optimum_where_that_is_known(queries: int) -> None:
+    """For one label, and at delta 0, where epsilons of the worst case add up."""
+    delta = 1e-4 if queries == 1 else 0.0
+    plan = darrm.plan(
+        K=5,
+        epsilon=1.0,
+        base_accuracy=0.8,
+        max_affected=1,
+        queries=queries,
+        total_epsilon=0.8,
+        total_delta=delta,
+        voters="fresh",
+    )
+    assert plan.comparison is not None
+    assert plan.comparison.cost_at_least <= plan.design.expected_cost
+    assert plan.comparison.cost_at_least == pytest.approx(plan.design.expected_cost, rel=2e-3)
+
+
+def test_it_is_below_the_plan_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = (
+        "plan --K 11 --epsilon 1 --base-accuracy .9 --max-affected 1 --queries 50 --total-epsilon 4 --total-delta 1e-5"
+    )
+    assert darrm.cli.main([*asked.split(), "--voters", "fresh", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    bound, cost = plan["cost_at_least"], plan["design"]["expected_cost"]
+    assert 0.9 * cost < bound < cost
+    assert darrm.cli.main([*asked.split(), "--voters", "fresh"]) == 0
+    assert f"within the budget has a label error rate below {math.floor(bound * 1e4) / 1e4}" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_fixed_voters_have_no_bound() -> None:
+    fixed = Budget(4, 1.0, 1e-3, "fixed")
+    assert math.isnan(least_cost(_setting(darrm.VoterGroup(3, epsilon=1.0)), fixed))
+    silent = _setting(darrm.VoterGroup(3, epsilon=math.inf))
+    assert least_cost(silent, fixed) == least_cost(silent, Budget(4, 1.0, 1e-3, "fresh")) > 0
+    assert math.isnan(least_cost(silent, Budget(4, 601.0, 1e-3, "fresh")))
