@@ -29,13 +29,14 @@ def command(file: Path, out: Path, as_json: bool) -> None:
     from darrm.storage.atomic import resolved
     from darrm.storage.frames import write
     from darrm.storage.kinds import kind_of
-    from darrm.tables import read
+    from darrm.tables import Table, read
 
     if resolved(out) == resolved(file):
         raise InputError(f"The table would replace the design file {file}. Pass another --out.")
     of_designs = file.suffix.lower() == ".jsonl" or kind_of(file) == "table"
-    columns = read(file).columns() if of_designs else load(file).columns()
-    write(out, columns)
+    found = read(file) if of_designs else load(file)
+    columns = found.columns()
+    write(out, columns, "" if isinstance(found, Table) else found.about)
     if as_json:
         rows = len(next(iter(columns.values())))
         common.print_json({"out": str(out), "rows": rows, "columns": list(columns)})

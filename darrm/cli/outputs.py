@@ -89,7 +89,7 @@ def keep(out: Path | None, design: Design) -> None:
     else:
         from darrm.storage.frames import write
 
-        write(out, design.columns())
+        write(out, design.columns(), design.about)
 
 
 def kept(out: Path | None, design: Design) -> None:

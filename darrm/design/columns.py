@@ -28,6 +28,11 @@ class ForAnalysis(ABC):
     def columns(self) -> dict[str, list[Any]]:
         """The columns of `to_frame` by their names."""
 
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """The problem and the objective, in one line without rounding."""
+
     def to_frame(self) -> Any:
         """The design as a pandas DataFrame for analysis, one row for each vector of counts.
 

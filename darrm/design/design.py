@@ -350,6 +350,11 @@ class Design(ForAnalysis):
     def columns(self) -> dict[str, list[Any]]:
         return columns(self)
 
+    @property
+    def about(self) -> str:
+        prior = f", prior {self.prior}" if self.encoding is encodings.GAMMA else ""
+        return f"{self.problem!r}, objective {self.objective}{prior}"
+
     def _repr_html_(self) -> str:
         return str(view(self))
 

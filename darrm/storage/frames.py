@@ -52,7 +52,7 @@ def table_format(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def write(path: str | os.PathLike[str], columns: Columns) -> None:
+def write(path: str | os.PathLike[str], columns: Columns, about: str = "") -> None:
     """Write columns of one length, whole or not at all; with all digits, but for tex.
 
     Parameters
@@ -61,6 +61,8 @@ def write(path: str | os.PathLike[str], columns: Columns) -> None:
         The ending says the format: csv (infinity is ``inf``), parquet, json (a list of objects, infinity is null), or
         tex (a LaTeX tabular of four significant digits, certified bounds rounded up).
     columns : mapping of str to sequence of int, float, bool, str or None
+    about : str
+        What the table is of, which LaTeX gets as a comment; the other formats have no place for it.
 
     Raises
     ------
@@ -68,7 +70,10 @@ def write(path: str | os.PathLike[str], columns: Columns) -> None:
     """
     kind = table_format(path)
     with replacing(Path(path)) as file:
-        _WRITERS[kind](file, columns)
+        if kind in _WRITERS:
+            _WRITERS[kind](file, columns)
+        else:
+            file.write(tabular(columns, about).encode())
 
 
 def write_csv(path: str | os.PathLike[str], columns: Columns) -> None:
@@ -97,17 +102,12 @@ def _json(file: IO[bytes], columns: Columns) -> None:
     file.write(f"[\n{lines}\n]\n".encode())
 
 
-def _tex(file: IO[bytes], columns: Columns) -> None:
-    file.write(tabular(columns).encode())
-
-
 _WRITERS: dict[str, Callable[[IO[bytes], Columns], None]] = {
     "csv": _csv,
     "parquet": _parquet,
     "json": _json,
-    "tex": _tex,
 }
-FORMATS = tuple(_WRITERS)
+FORMATS = (*_WRITERS, "tex")
 TABLES = ("csv", "parquet", "tex")  # what no design file ends in
 
 

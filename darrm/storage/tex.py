@@ -18,6 +18,7 @@ _UP = {
 }
 _GIVEN = {"m", "epsilon", "Delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
 _NOISE = re.compile(r"(?:gamma|table)(?:_(\d+))?")  # rounded, it may need a larger delta
+_HEADS = {"within": "private enough"}
 _COST = "expected_cost"  # of a majority another error too
 _ESCAPED = {
     "\\": r"\textbackslash{}",
@@ -32,13 +33,15 @@ _ESCAPED = {
 }
 
 
-def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
+def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
     What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. So is an
     expected cost that another column has. A column with the same value in all of several rows stands in a comment, but
-    for noise functions and the first column. Below noise functions a comment says that rounded ones are not certified.
+    for noise functions and the first column. Columns gamma(l) that mirror others in all rows are left out, and a
+    comment says so. Below noise functions a comment says that rounded ones are not certified. A comment above the table
+    is ``about``, which says what it is of.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
     if any(name != _COST and list(values) == list(kept[_COST]) for name, values in kept.items() if _COST in kept):
@@ -53,11 +56,14 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
         and not _NOISE.fullmatch(name)
     }
     kept = {name: values for name, values in kept.items() if name not in same}
+    mirrored = _mirrored(kept)
+    kept = {name: values for name, values in kept.items() if name not in mirrored}
     sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
     heads = " & ".join(map(_head, kept))
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
     lines = [f"{' & '.join(row)} \\\\" for row in rows]
     whole = [
+        *([f"% {' '.join(about.split())}."] if about else []),
         f"\\begin{{tabular}}{{{sides}}}",
         r"\hline",
         f"{heads} \\\\",
@@ -69,6 +75,8 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
     if same:
         alike = ", ".join(f"{name.replace('_', ' ')} = {_cell(name, value)}" for name, value in same.items())
         whole.append(f"% In all rows: {alike}.")
+    if mirrored:
+        whole.append("% gamma(K - l) = gamma(l) in all rows; columns above half of the largest K are left out.")
     if any(_NOISE.fullmatch(name) for name in kept):
         whole.append(
             "% The noise functions above are rounded. Only the exact ones are certified: keep those, as CSV or JSON."
@@ -76,12 +84,24 @@ def tabular(columns: Mapping[str, Sequence[Any]]) -> str:
     return "\n".join([*whole, ""])
 
 
+def _mirrored(columns: Mapping[str, Sequence[Any]]) -> set[str]:
+    """The columns gamma_l that only mirror others: where gamma(l) = gamma(K - l) in all rows, those above K / 2."""
+    names = [name for name in columns if re.fullmatch(r"gamma_\d+", name)]
+    above = 0
+    for row in zip(*(columns[name] for name in names), strict=True):
+        gamma = [value for value in row if value is not None]
+        if gamma != gamma[::-1]:
+            return set()
+        above = max(above, (len(gamma) + 1) // 2)
+    return set(names[above:])
+
+
 def _head(name: str) -> str:
     """The head of a column: a value of gamma as a function, and other names with spaces."""
     noise = _NOISE.fullmatch(name)
     if noise and noise[1] and name.startswith("gamma"):
         return rf"$\gamma({noise[1]})$"
-    return _text(name.replace("_", " "))
+    return _text(_HEADS.get(name, name.replace("_", " ")))
 
 
 def _missing(value: object) -> bool:

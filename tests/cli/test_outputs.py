@@ -166,7 +166,8 @@ def test_tables_of_designs_have_a_number_of_gamma_a_column(capsys: pytest.Captur
     head, *body = cells("w.tex")
     assert "failure" not in head
     assert [float(row[head.index(r"$\gamma(1)$")]) for row in body] == [0.3333, 0.5, 0.6]
-    assert [row[head.index(r"$\gamma(4)$")] for row in body] == ["", "1.000", "0.6000"]
+    assert [row[head.index(r"$\gamma(2)$")] for row in body][1:] == ["0", "0.2000"]
+    assert r"$\gamma(3)$" not in head  # gamma(3) = gamma(2) of 5 votes
 
 
 def test_a_table_with_a_failure_and_one_of_decisions() -> None:
