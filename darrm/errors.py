@@ -16,6 +16,10 @@ class InputError(DarrmError, ValueError):
     """A value, an array or a file cannot be used as given. A retry with the same input fails again."""
 
 
+class RepeatedIdError(InputError):
+    """An id was charged before, so its row has a label. Nothing was released or charged."""
+
+
 class SolverError(DarrmError, RuntimeError):
     """The linear-program solver ended without an optimum.
 

@@ -26,6 +26,7 @@ from darrm.storage.sealed_json import finite
 FORMAT, VERSION = "darrm-ledger", 4
 RULES = ("exact", "composed", "renyi", "basic")
 FOR_FIXED = ("exact", "composed")  # the others add up single labels
+NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
 _AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "

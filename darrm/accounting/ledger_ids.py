@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import shown
-from darrm.accounting.ledger_file import KeptIds, State, ids_of
-from darrm.errors import InputError, OutputError
+from darrm.accounting.ledger_file import NOTHING_CHARGED, KeptIds, State, ids_of
+from darrm.errors import InputError, OutputError, RepeatedIdError
 from darrm.votes.ids import as_compared, hint_of
 from darrm.votes.rows import Texts
 
 APPLICATION, _VERSION = 0x6441524D, 1  # of SQLite's header
 _DIGEST, _AT_ONCE = 16, 1 << 16  # bytes of a digest; digests that one statement takes
-_NOTHING = "Nothing was released or charged."
 _OLDER = "Restore both files from one copy that is not older. If there is none, the budget counts as spent."
 # The rows of a blob of digests, in its order. Named: Python 3.12.1 warns of numbered parameters.
 _ROWS = (
@@ -68,7 +67,7 @@ class Batch:
         blank = np.flatnonzero(np.diff(normal.ends, prepend=0) == 0)
         if blank.size:
             at = len(self) + int(blank[0]) + 1
-            raise InputError(f"The id of label {at} is blank. {_NOTHING} Give each row an id, or none.")
+            raise InputError(f"The id of label {at} is blank. {NOTHING_CHARGED} Give each row an id, or none.")
         pieces = (normal.data[start:end] for start, end in pairwise([0, *normal.ends.tolist()]))
         self._digests += b"".join(map(_digest, pieces))
         self._file.write(texts.data + texts.ends.tobytes())
@@ -186,20 +185,21 @@ def _known(db: sqlite3.Connection, place: Path, path: Path, state: State) -> Kep
     form = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
     if not empty and form != [APPLICATION, _VERSION]:
         raise InputError(
-            f"{place} is not a file of ids that this version of darrm reads. {_NOTHING} Restore the file of the ledger."
+            f"{place} is not a file of ids that this version of darrm reads. {NOTHING_CHARGED} Restore the file of the "
+            "ledger."
         )
     token, last = ("", 0) if empty else db.execute("SELECT token, last FROM about").fetchone()
     if state.ids is None:
         if last > 1:
             raise InputError(
-                f"{place} holds the ids of another ledger, or {path} is older than it. {_NOTHING} {_OLDER}"
+                f"{place} holds the ids of another ledger, or {path} is older than it. {NOTHING_CHARGED} {_OLDER}"
             )
         _start(db, empty)
         return KeptIds(db.execute("SELECT token FROM about").fetchone()[0], 0, 0)
     known = state.ids
     if token != known.token or last not in (known.batches, known.batches + 1):
         what = "is the file of another ledger" if token != known.token else f"and {path} are of different times"
-        raise InputError(f"{place} {what}. {_NOTHING} {_OLDER}")
+        raise InputError(f"{place} {what}. {NOTHING_CHARGED} {_OLDER}")
     if last > known.batches:  # of a charge that ended in a crash
         db.execute("DELETE FROM charged WHERE batch > ?", (known.batches,))
     return known
@@ -239,8 +239,8 @@ def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> No
     if len(rows):
         text = batch.text(int(rows[0]))
         many = f"{len(rows)} ids were charged before, first" if len(rows) > 1 else "One id was charged before:"
-        raise InputError(
-            f"{many} {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
+        raise RepeatedIdError(
+            f"{many} {shown(text)}. {NOTHING_CHARGED} Leave out rows that have a label, and give rows "
             "of other votes other ids. If the voters are fixed or non-private, or the total covers all votes "
             f"themselves, --again (again=True) charges each as one label more.{hint_of(text)}"
         )
@@ -249,8 +249,8 @@ def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> No
         digest = bytes(batch._digests[_DIGEST * row : _DIGEST * (row + 1)])
         if digest in seen:
             raise InputError(
-                f"The id {shown(batch.text(row))} occurs twice. {_NOTHING} Leave one of the rows out, or give each row "
-                "its own id."
+                f"The id {shown(batch.text(row))} occurs twice. {NOTHING_CHARGED} Leave one of the rows out, or "
+                "give each row its own id."
             )
         seen.add(digest)
 
@@ -274,9 +274,11 @@ def _blaming(place: Path) -> Iterator[None]:
         raise
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError):  # the disk, or another program that holds the file
-            raise OutputError(f"{place} could not be written: {error}. {_NOTHING} Fix that, and try again.") from error
-        raise InputError(f"{place} is not a complete file of ids ({error}). {_NOTHING} {_OLDER}") from error
+            raise OutputError(
+                f"{place} could not be written: {error}. {NOTHING_CHARGED} Fix that, and try again."
+            ) from error
+        raise InputError(f"{place} is not a complete file of ids ({error}). {NOTHING_CHARGED} {_OLDER}") from error
     except OSError as error:
         raise OutputError(
-            f"{place} could not be written: {error.strerror}. {_NOTHING} Fix that, and try again."
+            f"{place} could not be written: {error.strerror}. {NOTHING_CHARGED} Fix that, and try again."
         ) from error

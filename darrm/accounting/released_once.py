@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 
 from darrm.accounting.accounts import Account, Labels
-from darrm.accounting.ledger_file import State
+from darrm.accounting.ledger_file import NOTHING_CHARGED, State
 from darrm.accounting.voters import among, epsilon_of
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import assumption
-
-_NOTHING_CHARGED = "Nothing was released or charged."
 
 
 def conditions(state: State) -> list[str]:
@@ -60,7 +58,7 @@ def check_ids(state: State, account: Account) -> None:
     if answer_anew(account.problem):
         raise InputError(
             f"The ledger knows by their ids which rows have a label ({state.ids.labels:,} so far), and these rows have "
-            f"none, so some could get a second label. {_NOTHING_CHARGED} Give each row the id of its query (a column "
+            f"none, so some could get a second label. {NOTHING_CHARGED} Give each row the id of its query (a column "
             "id, or ids=). For other rows without ids keep a ledger of their own, whose budget is added."
         )
 
@@ -77,7 +75,7 @@ def take_again(state: State, account: Labels, rows: int) -> None:
     if state.rule != "exact":
         raise BudgetError(
             f'{_said(rows)} A ledger by the rule "{state.rule}" does not cover that. Charge the cost of all votes '
-            f"(an epsilon and a delta) in place of their labels. {_NOTHING_CHARGED}"
+            f"(an epsilon and a delta) in place of their labels. {NOTHING_CHARGED}"
         )
     state.again += rows
 
@@ -96,7 +94,7 @@ def check(state: State, account: Labels) -> None:
         needed = f"cost ({at_least(cost)}, {exactly(state.total_delta)})" if cost < math.inf else "have no known cost"
         raise BudgetError(
             f"{_said(state.again)} All votes behind {account.charged} labels {needed}, and the budget is "
-            f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}). {_NOTHING_CHARGED}"
+            f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}). {NOTHING_CHARGED}"
         )
 
 

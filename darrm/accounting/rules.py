@@ -20,7 +20,7 @@ from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
 from darrm.accounting.fixed import check_fresh, fixed_voters, fixed_within
 from darrm.accounting.fresh import labels_within
-from darrm.accounting.ledger_file import MOST_COUNTED, State
+from darrm.accounting.ledger_file import MOST_COUNTED, NOTHING_CHARGED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
@@ -44,7 +44,6 @@ CONDITIONS = {
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
 _SAME_PROOF = 1.02  # relative distance of bounds on different grids
 _ABOVE = "The ledger records charges above its budget. Count it as spent."
-_NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
 # Numbers of labels that this process certified, by budget, design and other charges. The number in a file is no proof.
 _CERTIFIED: dict[tuple[object, ...], int] = {}
@@ -69,7 +68,7 @@ def take(state: State, account: Account, n: int) -> None:
         _check_known(state, account)
     before = account.charged
     if before + n > MOST_COUNTED:
-        raise BudgetError(f"A ledger counts to 2^64 of {account.said}, and {before} are charged. {_NOTHING_CHARGED}")
+        raise BudgetError(f"A ledger counts to 2^64 of {account.said}, and {before} are charged. {NOTHING_CHARGED}")
     account.charged = before + n
     try:
         _TAKE[state.rule](state, account, n)
@@ -98,7 +97,10 @@ def _check_known(state: State, account: Labels) -> None:
 
 def _take_exact(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels):
-        check_left(n, account.charged - n, _limit(state, account))
+        limit = _limit(state, account)
+        if account.charged - n > limit:
+            raise InputError(_ABOVE)
+        check_left(n, account.charged - n, limit)
         released_once.check(state, account)
 
 
@@ -125,7 +127,7 @@ def _take_sums(state: State, account: Account, n: int) -> None:
         raise BudgetError(
             f"{_more(state, account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
             f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}).{_left(state, account, n)} "
-            f"{_NOTHING_CHARGED}"
+            f"{NOTHING_CHARGED}"
         )
 
 
@@ -136,7 +138,7 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
         raise BudgetError(
             f"{_more(state, account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at "
             f"order {allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
-            f"{allowed.failure:.3g}.{_left(state, account, n)} {_NOTHING_CHARGED}"
+            f"{allowed.failure:.3g}.{_left(state, account, n)} {NOTHING_CHARGED}"
         )
 
 
@@ -420,7 +422,7 @@ def _refuse(state: State, account: Account, n: int, left: int | None = None) -> 
     said = "" if left is None else f" {max(left, 0)} are left."
     raise BudgetError(
         f"{_more(state, account, n)} would overspend: with all charges so far, no total within "
-        f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is certified.{said} {_NOTHING_CHARGED}"
+        f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is certified.{said} {NOTHING_CHARGED}"
     )
 
 
@@ -444,5 +446,5 @@ def check_left(n: int, released: int, allowed: int) -> None:
     if released + n > allowed:
         raise BudgetError(
             f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
-            f"{max(allowed - released, 0)} are left. {_NOTHING_CHARGED}"
+            f"{max(allowed - released, 0)} are left. {NOTHING_CHARGED}"
         )

@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 import click
 
-from darrm.errors import BudgetError, CertificateError, DarrmError, MissingExtraError, OutputError, SolverError
+from darrm.errors import (
+    BudgetError,
+    CertificateError,
+    DarrmError,
+    MissingExtraError,
+    OutputError,
+    RepeatedIdError,
+    SolverError,
+)
 
 TRACEBACK = "DARRM_TRACEBACK"  # the environment variable that lets a defect print its traceback
 
@@ -38,10 +46,13 @@ NOT_WRITTEN = Ending(5, "not-written", "An output could not be written, such as 
 NO_MEMORY = Ending(5, "no-memory", "The memory of this machine does not suffice.")
 NO_LIBRARY = Ending(5, "no-library", "An optional library is not installed. The message says how to install it.")
 SYSTEM = Ending(5, "system", "The operating system refused something else, such as one more open file.")
+REPEATED = Ending(
+    6, "charged-before", "An id was charged before, so its row has a label. Nothing was released or charged."
+)
 DEFECT = Ending(70, "defect", "darrm itself failed. Please report it.")
 INTERRUPTED = Ending(130, "interrupted", "Interrupted, such as by Ctrl-C.")
 ENDINGS = (
-    *(DONE, NOT_HELD, BAD_INPUT, BUDGET_SPENT, NO_DESIGN, NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, DEFECT),
+    *(DONE, NOT_HELD, BAD_INPUT, BUDGET_SPENT, NO_DESIGN, NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, DEFECT),
     INTERRUPTED,
 )
 # The first that fits counts.
@@ -49,6 +60,7 @@ _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
     (click.Abort, INTERRUPTED),
     (KeyboardInterrupt, INTERRUPTED),
     (click.ClickException, BAD_INPUT),
+    (RepeatedIdError, REPEATED),
     (CertificateError, NOT_HELD),
     (BudgetError, BUDGET_SPENT),
     (SolverError, NO_DESIGN),
