@@ -20,9 +20,13 @@ def _subsampled(problem: Any, objective: Objective, time_limit: float) -> Found:
     if not m:
         return {}
     return {
-        f"double subsampling ({min(2 * m - 1, K)})": ("", noise_functions.double_subsampling(K, m)),
-        f"subsampling ({m})": ("", noise_functions.subsampling(K, m)),
+        f"double subsampling of {_votes(min(2 * m - 1, K))}": ("", noise_functions.double_subsampling(K, m)),
+        f"subsampling of {_votes(m)}": ("", noise_functions.subsampling(K, m)),
     }
+
+
+def _votes(count: int) -> str:
+    return f"{count} vote{'s' * (count > 1)}"
 
 
 def _constant(problem: Any, objective: Objective, time_limit: float) -> Found:

@@ -117,7 +117,7 @@ def _show_one_label(say: Callable[..., None]) -> None:
 
     problem = MajorityProblem(11, m=3, epsilon=0.1)
     found = compare(problem)
-    shown = [found[name] for name in ("gamma_opt", "double subsampling (5)", "randomized response (largest)")]
+    shown = [found[name] for name in ("gamma_opt", "double subsampling of 5 votes", "randomized response (largest)")]
     K, [votes] = problem.K, problem.groups
     say(
         f"One label first, the problem of the DaRRM paper: {K} votes, each {wording.pair(votes.epsilon, votes.delta)}"

@@ -112,8 +112,8 @@ def compare(
     ...     print(f"{entry.error:.3f}  {entry.name}{'' if entry.within else ': not private'}")
     0.041  gamma_opt
     0.041  monotone
-    0.069  double subsampling (5)
-    0.122  subsampling (3)
+    0.069  double subsampling of 5 votes
+    0.122  subsampling of 3 votes
     0.060  randomized response (largest)
     0.327  randomized response (A.1)
     0.059  subsampling

@@ -37,8 +37,8 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     assert list(paper) == [
         "gamma_opt",
         "monotone",
-        "double subsampling (5)",
-        "subsampling (3)",
+        "double subsampling of 5 votes",
+        "subsampling of 3 votes",
         "randomized response (largest)",
         "randomized response (A.1)",
         "subsampling",
@@ -147,10 +147,10 @@ def test_plain_majority_does_not_hold(paper: dict[str, Entry]) -> None:
 
 
 def test_double_subsampling_is_tight_but_worse(paper: dict[str, Entry]) -> None:
-    double = paper["double subsampling (5)"]
+    double = paper["double subsampling of 5 votes"]
     assert double.certificate.holds
     assert double.certificate.tight_epsilon == pytest.approx(0.3, rel=1e-12)
-    assert paper["gamma_opt"].error < 0.9 * double.error < 0.9 * paper["subsampling (3)"].error
+    assert paper["gamma_opt"].error < 0.9 * double.error < 0.9 * paper["subsampling of 3 votes"].error
 
 
 def test_with_an_allowance_for_all_votes_no_noise_is_left() -> None:
@@ -221,7 +221,7 @@ def test_a_table_of_ones_own_stands_beside_the_others_as_it_is() -> None:
         "monotone",
         "mine",
         "no noise",
-        "double subsampling (5)",
+        "double subsampling of 5 votes",
     ]
     mine = darrm.Design(problem, rising, darrm.priors.independent())
     assert (found["mine"].error, found["mine"].disagreement) == pytest.approx((mine.error, mine.disagreement))

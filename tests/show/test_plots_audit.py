@@ -72,13 +72,22 @@ def test_names_beyond_the_colours_have_looks_of_their_own() -> None:
 
 
 def test_a_mechanism_has_one_colour_whatever_stands_beside_it() -> None:
-    alone = figures.looks(["subsampling (3)"])["subsampling (3)"]
-    names = ["mine", "double subsampling (5)", "subsampling (3)", "RR, k = 8", "RR, k = 64", "LLP+Lap", "LLP", "RRR"]
+    alone = figures.looks(["subsampling of 3 votes"])["subsampling of 3 votes"]
+    names = [
+        "mine",
+        "double subsampling of 5 votes",
+        "subsampling of 3 votes",
+        "RR, k = 8",
+        "RR, k = 64",
+        "LLP+Lap",
+        "LLP",
+        "RRR",
+    ]
     looks = figures.looks(names)
-    assert looks["subsampling (3)"] == alone == figures.LOOKS[3]
+    assert looks["subsampling of 3 votes"] == alone == figures.LOOKS[3]
     assert looks["mine"] == figures.LOOKS[0]
     assert looks["RR, k = 8"][0] == looks["RR, k = 64"][0] == figures.LOOKS[4][0]
-    assert looks["LLP"][0] != looks["LLP+Lap"][0] == looks["double subsampling (5)"][0]
+    assert looks["LLP"][0] != looks["LLP+Lap"][0] == looks["double subsampling of 5 votes"][0]
     assert looks["RRR"][0] == figures.LOOKS[5][0]
     assert len(set(looks.values())) == len(names)
 
