@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from darrm.cli import common
+from darrm.problem.groups import without_privacy
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def command(
                 f"{'any number of labels' if paid else many} of {voters} voters."
             )
             console.print(_rests_on(design, voters, absent))
-            if voters == "fixed" and not paid and not wording.without_privacy(design.problem):
+            if voters == "fixed" and not paid and not without_privacy(design.problem.groups):
                 console.print("Do not add up such budgets for the same fixed voters: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_in_print
 from darrm.show import wording
 
@@ -172,7 +173,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
 def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
     """Whether rows of votes of fresh voters may have had a label before."""
     labels = status["released"]
-    if status["voters"] != "fresh" or not labels or all(wording.without_privacy(problem) for problem, _ in rests_on):
+    if status["voters"] != "fresh" or not labels or all(without_privacy(problem.groups) for problem, _ in rests_on):
         return ""
     if status["again"]:
         return (
@@ -191,7 +192,7 @@ def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -
 
 def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
     """Whether the total of a ledger for fixed voters may be added to another total."""
-    if status["voters"] != "fixed" or all(wording.without_privacy(problem) for problem, _ in rests_on):
+    if status["voters"] != "fixed" or all(without_privacy(problem.groups) for problem, _ in rests_on):
         return ""
     # Whether it covers any number of labels: rule composed charges the voters themselves.
     paid = status["rule"] == "composed" or (status["rule"] == "exact" and status["left"] is None)

@@ -14,6 +14,7 @@ from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed, wording
 
@@ -102,7 +103,7 @@ def command(
         overwrite = overwrite and known == out.exists()
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
-        if wording.without_privacy(design.problem):
+        if without_privacy(design.problem.groups):
             rule = "release them again only with a ledger, which charges them again"
         raise InputError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
@@ -194,7 +195,7 @@ def _order(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ...], 
 
 def _several(problem: MajorityProblem | DecisionProblem) -> str:
     """The cumulative privacy loss of several labels, without figures."""
-    if wording.without_privacy(problem):
+    if without_privacy(problem.groups):
         return (
             "Only the output noise protects, because the voters are non-private: the releases compose. If you release "
             "these votes again, count that release too."

@@ -71,18 +71,18 @@ def suggest_release(file: Path | None, design: Design, ledger: Path | None = Non
 
 def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES) -> None:
     """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for."""
+    from darrm.problem.groups import without_privacy
     from darrm.show.markup import shown
-    from darrm.show.wording import without_privacy
 
-    which = (
-        "" if without_privacy(design.problem) else ", if voters are fresh (for voters trained with DP once pass fixed)"
-    )
+    kind, which = ["--voters", "fresh"], ", if voters are fresh (for voters trained with DP once pass fixed)"
+    if without_privacy(design.problem.groups):
+        kind, which = [], ""
     for number in queries:
         delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
         if delta <= 1e-3:
             labels = f"{number} label{'s' * (number > 1)}"
             suggest(
                 f"To compute the total epsilon of {labels}{which}",
-                *("budget", file, "--queries", number, "--delta", f"{delta:g}", "--voters", "fresh"),
+                *("budget", file, "--queries", number, "--delta", f"{delta:g}", *kind),
             )
             return

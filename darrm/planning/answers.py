@@ -10,6 +10,7 @@ from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.numerics.printed import at_least, exactly
 from darrm.planning.dependence import Dependence
+from darrm.problem.groups import called
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,10 @@ class Plan:
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
         wrong = "" if math.isnan(self.wrong) else f"label error rate {self.wrong:.4f}, "
+        kind = called(self.design.problem, self.voters)
         hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
         return (
-            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.voters} voters: {hardly}{wrong}"
+            f"<Plan ({spent}, {delta}) for {self.queries} labels of {kind} voters: {hardly}{wrong}"
             f"disagreement rate {self.disagreement:.4f}, {self.design!r}>"
         )
 

@@ -8,7 +8,7 @@ from darrm import objectives
 from darrm.accounting.search import Budget
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
-from darrm.problem.groups import assumption
+from darrm.problem.groups import assumption, without_privacy
 from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 
 
@@ -21,7 +21,7 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
         for g, group in enumerate(setting.groups, 1)
         if group.max_affected < min(group.count, t)
     ]
-    if all(math.isinf(group.epsilon) for group in setting.groups):
+    if without_privacy(setting.groups):
         kind = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
     elif budget.voters == "fresh":
         kind = f"Voters are fresh: every answer is {_private(setting)} by its own randomness alone."
@@ -42,7 +42,7 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     goal, beside = "prior" if setting.of_gamma else "objective given", ""
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy"
-        beside = "" if setting.base is None else ", on votes by randomized response"
+        beside = "" if setting.base is None or without_privacy(setting.groups) else ", on votes by randomized response"
     neighbours = adjacency_in_print(setting.adjacency)
     reaches = f"A change between neighbouring data sets ({neighbours}) affects {reach}{''.join(caps)}."
     if setting.adjacency == "replace-one" and t < K:
@@ -97,7 +97,7 @@ def _again(setting: Setting, budget: Budget, spent: float) -> str:
             if fixed
             else "The total covers the cost of the votes themselves: it holds for a second release of them."
         )
-    if fixed and not all(math.isinf(group.epsilon) for group in setting.groups):
+    if fixed and not without_privacy(setting.groups):
         once += (
             " It must not be added to the cost of other labels of these voters, from another plan or another ledger: "
             "plan all of them together, or keep one ledger."

@@ -31,7 +31,7 @@ from darrm.planning.designs import design_within
 from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
 from darrm.priors import Prior
-from darrm.problem.groups import VoterGroup
+from darrm.problem.groups import VoterGroup, without_privacy
 from darrm.problem.majority import MajorityProblem
 
 
@@ -254,7 +254,7 @@ def _as_one_group(setting: Setting) -> str:
     K = sum(group.count for group in setting.groups)
     epsilon = max(group.epsilon for group in setting.groups)
     if math.isinf(epsilon):
-        some_private = not all(math.isinf(group.epsilon) for group in setting.groups)
+        some_private = not without_privacy(setting.groups)
         alone = " Or plan for the private voters alone, which may need no noise." if some_private else ""
         return f"{alone} Or count all voters as one non-private group, {K}:inf."
     delta = max(group.delta for group in setting.groups)
@@ -267,7 +267,7 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
     problem = setting.problem(1.0, 0.5)
     if problem.binary or problem.max_affected > 1 or not budget.delta:
         return ""
-    if not all(math.isinf(group.epsilon) for group in setting.groups):
+    if not without_privacy(setting.groups):
         return ""
     sigma = sigma_of_any_votes(budget.queries, budget.epsilon, budget.delta)
     return (

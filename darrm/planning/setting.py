@@ -20,7 +20,7 @@ from darrm.objectives import Objective, OfVoters, Paper
 from darrm.priors.prior import OBJECTIVES, errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem, DecisionProblem
-from darrm.problem.groups import VoterGroup, with_epsilon
+from darrm.problem.groups import VoterGroup, with_epsilon, without_privacy
 from darrm.problem.limits import losses
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.model import VoterModel
@@ -181,7 +181,7 @@ class Setting:
 
     def without_privacy(self) -> float:
         """The error rate of the majority of the base answers, without any noise. NaN if votes are not randomized."""
-        if self.base is None or all(math.isinf(group.epsilon) for group in self.groups):
+        if self.base is None or without_privacy(self.groups):
             return math.nan
         plain = replace(self, objective=self._seen_through((math.inf,) * len(self.groups)))
         return plain.wrong(self.majority())

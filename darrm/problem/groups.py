@@ -328,6 +328,19 @@ def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Deci
         return min(Decimal(1), (1 - stay) * (1 + _ROUNDING))
 
 
+def without_privacy(groups: Iterable[VoterGroup]) -> bool:
+    """Whether no voter is private, in any group: only then does a guarantee rest on output noise alone.
+
+    It is not enough that a change of the data may affect non-private voters only: it may affect others instead.
+    """
+    return all(math.isinf(group.epsilon) for group in groups)
+
+
+def called(problem: ByGroups, voters: str) -> str:
+    """What voters stated as "fresh" or "fixed" are called in print; without privacy they need not be either."""
+    return "non-private" if without_privacy(problem.groups) else voters
+
+
 def assumption(problem: ByGroups) -> str:
     """The assumption on the voters of known randomizers, as a clause; "" if there are none."""
     groups = [(g, group) for g, group in enumerate(problem.groups, 1) if group.randomizer is not None]

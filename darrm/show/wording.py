@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from darrm.numerics.printed import at_least as at_least
 from darrm.numerics.printed import exactly as exactly
 from darrm.problem import limits
-from darrm.problem.groups import assumption
+from darrm.problem.groups import assumption, called, without_privacy
 from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
@@ -59,7 +59,10 @@ RULES = {
     ),
     "Renyi DP": ("Renyi DP", "the Renyi divergence of the noisy counts"),
     "Gaussian DP": ("Gaussian DP", "the Gaussian DP of the noisy counts"),
-    "optimal composition": ("optimal composition", "the optimal composition of the single-label guarantee alone"),
+    "optimal composition": (
+        "optimal composition of the single-label guarantee",
+        "the optimal composition of the single-label guarantee alone",
+    ),
 }
 
 
@@ -71,14 +74,6 @@ def rule(name: str) -> str:
 def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
     """(epsilon, delta) of one release in print, rounded up."""
     return f"({at_least(problem.release_epsilon)}, {at_least(problem.delta, 4)})-DP"
-
-
-def without_privacy(problem: ByGroups) -> bool:
-    """Whether no voter is private, in any group: only then does a guarantee rest on output noise alone.
-
-    It is not enough that a change of the data may affect non-private voters only: it may affect others instead.
-    """
-    return all(math.isinf(group.epsilon) for group in problem.groups)
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:
@@ -100,12 +95,12 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
             private, once = f"{known},", False
         else:
             private = f"{known}, {private}"
-    if voters is not None and without_privacy(problem):
+    if voters is not None and without_privacy(problem.groups):
         private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
     affected = f"at most {problem.max_affected} voter{'s' * (problem.max_affected > 1)}{_of_groups(problem)}"
     affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
     others = []
-    if once and voters == "fresh" and not without_privacy(problem):
+    if once and voters == "fresh" and not without_privacy(problem.groups):
         others.append("each row of votes is released once")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
@@ -190,8 +185,9 @@ def cost(total: Total, problem: ByGroups) -> str:
     price = f"({at_least(total.upper)}, {exactly(total.delta)})"
     be = "are" if total.queries > 1 else "is"
     if total.voters == "fresh":
+        kind = called(problem, "fresh").capitalize()
         return (
-            f"Fresh voters: {labels} together {be} {price}-DP, also for adaptively chosen queries (certified). For "
+            f"{kind} voters: {labels} together {be} {price}-DP, also for adaptively chosen queries (certified). For "
             f"some voters that are as private as stated, epsilon is at least {total.lower:.6g}."
         )
     if "one label" in total.bounds:
@@ -200,7 +196,7 @@ def cost(total: Total, problem: ByGroups) -> str:
         )
     together = f"Fixed voters: {labels} together {be} {price}-DP, also for adaptively chosen queries. "
     alone = total.bounds.get("the voters themselves")
-    if without_privacy(problem):
+    if without_privacy(problem.groups):
         return f"{together}The voters are non-private, so only the output noise protects their records."
     if alone is None:
         private = not any(kind.voters and math.isinf(kind.epsilon) for kind in problem.affected)

@@ -148,7 +148,7 @@ def _right(answer: Plan) -> Markup:
     """The error rate of a label, beside no noise and no privacy."""
     ways = [
         ("planned noise", "", answer.wrong),
-        ("no output noise", "majority of these votes", answer.wrong_without_noise),
+        ("no output noise", "majority of the votes", answer.wrong_without_noise),
         ("no privacy", "majority of the answers before randomization", answer.wrong_without_privacy),
     ]
     rows = []

@@ -21,7 +21,7 @@ from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, at_most
 from darrm.problem.class_corners import entries
 from darrm.problem.class_tables import is_symmetric
-from darrm.problem.groups import ByGroups
+from darrm.problem.groups import ByGroups, without_privacy
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
@@ -172,13 +172,13 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     totals = list(_fresh(design, delta, full, sorted({*QUERIES} | ({also} if also else set()))))
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
-    each = math.isinf(fixed) and not wording.without_privacy(problem)
+    each = math.isinf(fixed) and not without_privacy(problem.groups)
     rows = []
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
         # Non-private voters cost the same whether they are fresh or fixed: only the output noise hides them.
-        of_fixed = min(fixed, epsilon) if queries == 1 or wording.without_privacy(problem) else fixed
+        of_fixed = min(fixed, epsilon) if queries == 1 or without_privacy(problem.groups) else fixed
         told = _total(of_fixed)
         if each and math.isinf(of_fixed):
             told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
@@ -235,7 +235,7 @@ def _any_number(fixed: float, problem: ByGroups) -> str:
     """The line of fixed voters, in words."""
     if math.isfinite(fixed):
         return "The bound for fixed voters does not depend on the number of labels."
-    if wording.without_privacy(problem):
+    if without_privacy(problem.groups):
         return "No finite bound for every number of labels is certified."
     return (
         "No finite bound for every number of labels of fixed voters is certified; darrm budget looks for a bound for a "
