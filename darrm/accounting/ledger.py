@@ -265,7 +265,8 @@ class Ledger:
         before = self._state()
         account = labels_of(design, before.adjacency)
         if callable(n):
-            self._take(before, account, 1)  # in memory only
+            if before.ids is None:  # else rows that have a label are told from a spent budget, when their ids are known
+                self._take(before, account, 1)  # in memory only
         else:
             check_count("n", n, _MOST_AT_ONCE)
         target = Path(os.path.abspath(out))

@@ -203,7 +203,8 @@ def noisy_max_parameter(
     Returns
     -------
     float
-        The parameter of the mechanism. All labels of K votes together are certified within ``total_epsilon``, by the
+        The parameter of the mechanism. Round a sigma up; round gamma and epsilon of the others down, because more of
+        them is less noise. All labels of K votes together are certified within ``total_epsilon``, by the
         exact composition of `compose`. If there are too many votes to list, as for 250 teachers and ten classes, the
         bound is Gaussian DP or the optimal composition, which need more noise and hold for any number of both. The
         search ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above except at totals

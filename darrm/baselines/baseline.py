@@ -44,7 +44,8 @@ class Family(NamedTuple):
         The first parameter to try, and the largest one, with nearly no noise. At a 10,000th of it a label must be
         almost independent of the votes.
     said : callable
-        The parameter in words.
+        The parameter in words. It is rounded towards more noise: up where a larger one is more noise (`at_least`), down
+        where a larger one is less (`at_most`).
     steps : tuple of float
         Rising parameters between which privacy need not fall. A search for the largest parameter tries these first, in
         descending order.
@@ -90,6 +91,7 @@ class Baseline:
     family : callable
         Takes a problem or a `VoterModel`, and an objective.
     source : str
+        Where it comes from: authors, venue and year, and the section or algorithm.
     serves : callable
         Whether the mechanism applies to the voters and the objective.
     exact : callable, optional

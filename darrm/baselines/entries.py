@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from darrm._lazy import view
@@ -153,11 +153,15 @@ class Comparison:
     def __getitem__(self, which: str | int) -> Entry: ...
 
     @overload
-    def __getitem__(self, which: slice) -> tuple[Entry, ...]: ...
+    def __getitem__(self, which: slice | list[str]) -> Comparison: ...
 
-    def __getitem__(self, which: str | int | slice) -> Entry | tuple[Entry, ...]:
-        """The entry of this name, with or without its setting, or at this index."""
-        if not isinstance(which, str):
+    def __getitem__(self, which: str | int | slice | list[str]) -> Entry | Comparison:
+        """The entry of this name, with or without its setting, or at this index; some of them for a slice or names."""
+        if isinstance(which, slice):
+            return replace(self, entries=self.entries[which])
+        if isinstance(which, list):
+            return replace(self, entries=tuple(self[name] for name in which))
+        if isinstance(which, int):
             return self.entries[which]
         for entry in self.entries:
             if which in (entry.name, entry.called):

@@ -161,9 +161,9 @@ objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="Error to minimise [chosen by the prior]."
 )
 PRIORS = (
-    "uniform, independent:LOW,HIGH, common:A,B, correlated:P,RHO, fixed:P1,...,PK, votes:C0,...,CK or votes:FILE.csv "
-    "(public). Or confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE (BASE: "
-    "accuracy or prior)."
+    "uniform (on [1/2, 1]), independent:LOW,HIGH, common:A,B, correlated:P,RHO, fixed:P1,...,PK, votes:C0,...,CK or "
+    "votes:FILE.csv (public). Or confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE "
+    "(BASE: accuracy or prior)."
 )
 _RANDOMIZED = "darrm.randomized_response"
 randomized_option = click.option(

@@ -107,7 +107,7 @@ def command(
     asked = take_asked({**values, "columns": None, "objective": objective}, prior)
     for name, value in {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}.items():
         if value is not None and values["group"]:
-            raise InputError(f"--{name} is for voters that are all alike, or for one privacy budget. Leave it out.")
+            raise InputError(f"--{name} goes with --K and --m, or with a privacy budget of --queries. Leave it out.")
     import numpy as np
 
     from darrm.planning.comparison import compare
@@ -229,9 +229,10 @@ def _show_more(
         for l in range(problem.K // 2 + 1, problem.K + 1):
             gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in some))
         console.print(gammas)
+    cancel = " (errors at votes for 0 and for 1 cancel in the mean)" * str(under).startswith("votes")
     console.print(
-        "Expected TV error: mean total variation distance from the plain majority, as in the paper (under votes: "
-        "priors, rows for 0 and for 1 cancel). Disagreement rate: probability that the label differs from the majority "
+        f"Expected TV error: mean total variation distance from the plain majority, as in the paper{cancel}. "
+        "Disagreement rate: probability that the label differs from the majority "
         f"of the votes. Both are for one release, under the prior {under}."
     )
     if draws is not None:

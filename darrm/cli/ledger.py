@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.errors import RecoveredLabelsWarning
 from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_in_print
 from darrm.show import wording
@@ -121,10 +123,16 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 
-    _show(Ledger(ledger), as_json, None if file is None else load(file))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", RecoveredLabelsWarning)
+        book = Ledger(ledger)
+    for one in said:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    recovered = [str(one.message) for one in said if issubclass(one.category, RecoveredLabelsWarning)]
+    _show(book, as_json, None if file is None else load(file), recovered)
 
 
-def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
+def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered: Sequence[str] = ()) -> None:
     status = ledger.status()
     if design is not None:
         status["left"] = ledger.remaining(design)
@@ -136,7 +144,9 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
         for problem, absent in rests_on
     ]
     if as_json:
-        common.print_json({**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests})
+        common.print_json(
+            {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
+        )
         return
     budget = wording.pair(status["total_epsilon"], status["total_delta"])
     failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)

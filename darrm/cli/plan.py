@@ -20,6 +20,7 @@ from darrm.problem.groups import without_privacy
 from darrm.show import plan_words
 
 if TYPE_CHECKING:
+    from darrm.design.design import Design
     from darrm.planning.answers import Plan
     from darrm.planning.planner import Progress
 
@@ -58,11 +59,14 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
       darrm plan --K 25 --epsilon 0.5 --base-accuracy 0.85 --max-affected 1 \\
         --queries 200 --total-epsilon 6 --total-delta 1e-6 --voters fresh
     """
+    from darrm.planning.asked import groups_of
     from darrm.planning.planner import plan
 
     setting = take_setting(values)
     if out is not None:
         _check_writable(**setting)
+    if plot is not None and no_comparison and not groups_of(setting["groups"], None, None, 0.0)[1]:
+        raise click.UsageError("--plot draws the comparison. Leave out --no-comparison, or --plot.")
     with progress(_said) as report:
         answer = plan(**setting, **values, compare=not no_comparison, report=report)
     if out is not None:
@@ -80,7 +84,12 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         outputs.say_held(out, answer.design)
     if as_json:
         return
-    if out is None:
+    if out is None and not _writable(answer.design):
+        common.note(
+            "This design is too large for a file. Release by a mechanism of darrm.mechanisms with the noise that the "
+            "table names, such as GaussianNoisyMax."
+        )
+    elif out is None:
         suggest("To save the design", "plan", *options_given(), "--out", "design.json")
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
@@ -92,6 +101,16 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         kind = () if without_privacy(answer.design.problem.groups) else ("--voters", answer.voters)
         suggest(count, "ledger", "create", ledger, out, *total, *kind)
         suggest_release(out, answer.design, ledger)
+
+
+def _writable(design: Design) -> bool:
+    from darrm.design.content import check_writable
+
+    try:
+        check_writable(design.problem)
+    except InputError:
+        return False
+    return True
 
 
 def _check_writable(groups: Any, classes: Any, **_: object) -> None:
@@ -112,8 +131,7 @@ def _check_writable(groups: Any, classes: Any, **_: object) -> None:
 
 
 def _said(now: Progress) -> tuple[int, int | None, str]:
-    left = "" if math.isnan(now.seconds_left) else f", about {now.seconds_left:.0f} s left"
-    return now.done, now.steps, f"{now.doing}{left}"
+    return now.done, now.steps, f"{now.doing}, step {now.done + 1} of {now.steps}"
 
 
 def plan_values(answer: Plan) -> dict[str, object]:

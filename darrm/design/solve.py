@@ -113,9 +113,10 @@ def solve(
     problem : MajorityProblem or DecisionProblem, optional
         The problem; or pass the parameters of a majority by name: ``solve(K=11, m=3, epsilon=0.1)``.
     prior : Prior or str, default "uniform" for a majority
-        The distribution of the votes: a `darrm.priors` object or its text. "uniform" is the paper's: independent, on
-        [1/2, 1]. The guarantee does not rest on it, if it comes from elsewhere than these votes or records. A decision
-        between two answers takes one in the place of an objective: `darrm.objectives.paper`.
+        The distribution of the votes: a `darrm.priors` object or its text. "uniform" is that of the paper's
+        surrogate objective (202): independent, on [1/2, 1]. The guarantee does not rest on it, if it comes from
+        elsewhere than these votes or records. A decision between two answers takes one in the place of an objective:
+        `darrm.objectives.paper`.
     shape : {"free", "ordered", "monotone"}
         "free" is the paper's linear program; its optimum need not be monotone. "monotone", for a majority, does not
         fall from the tie to the unanimous vote. "ordered", for a decision, never makes the answer that the objective

@@ -107,13 +107,17 @@ class Plan:
     fallback: float = math.nan
     counts: float = math.nan
 
+    @property
+    def called(self) -> str:
+        """What the voters are called in print: "fresh", "fixed" or "non-private"."""
+        return called(self.design.problem, self.voters)
+
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
         wrong = "" if math.isnan(self.wrong) else f"label error rate {self.wrong:.4f}, "
-        kind = called(self.design.problem, self.voters)
         hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
         return (
-            f"<Plan ({spent}, {delta}) for {self.queries} labels of {kind} voters: {hardly}{wrong}"
+            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.called} voters: {hardly}{wrong}"
             f"disagreement rate {self.disagreement:.4f}, {self.design!r}>"
         )
 

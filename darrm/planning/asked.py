@@ -31,9 +31,11 @@ _SURE = 40.0  # nats; above it randomized response changes practically no answer
 
 def reached_of(max_affected: object, most: int) -> int:
     """The largest number of affected voters, which must be given: a default could be wrong."""
+    if max_affected is None and most == 1:
+        return 1
     if max_affected is None:
         raise InputError(
-            "max_affected must be given to plan: how many voters can one record affect? Got none. Pass 1 "
+            "max_affected must be given for a total: how many voters can one record affect? Got none. Pass 1 "
             f"(--max-affected 1) if at most one, {most} if all."
         )
     return whole(

@@ -45,14 +45,11 @@ class Progress:
         The current step, in words.
     done, steps : int
         Number of finished steps, and of all steps.
-    seconds_left : float
-        An estimate from the finished steps; NaN before the first is finished.
     """
 
     doing: str
     done: int
     steps: int
-    seconds_left: float
 
 
 @usual_arithmetic
@@ -289,7 +286,7 @@ class _Planner:
     ) -> None:
         self._budget, self._steps, self._compare, self._report = budget, steps, compare, report
         self._found: list[Design] = []
-        self._done, self._start = 0, time.monotonic()
+        self._done = 0
         self._complete = True
 
     def answer(self, curved: bool) -> Plan:
@@ -367,7 +364,4 @@ class _Planner:
     def _tell(self, doing: str) -> None:
         if self._report is None:
             return
-        steps = len(self._steps) + self._compare
-        spent = time.monotonic() - self._start
-        left = spent / self._done * (steps - self._done) if self._done else math.nan
-        self._report(Progress(doing, self._done, steps, left))
+        self._report(Progress(doing, self._done, len(self._steps) + self._compare))

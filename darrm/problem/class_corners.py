@@ -110,8 +110,8 @@ def check_classes(problem: ByGroups) -> None:
     if not fits or (problem.K + 2) ** problem.n_classes > _LARGEST_KEY:
         most = next(C for C in range(_MOST_CLASSES, 0, -1) if (problem.K + 2) ** C <= _LARGEST_KEY)
         raise InputError(
-            f"Cases of K = {problem.K} voters can be counted for at most {most} classes, and certified for fewer if K "
-            f"is large. Got {problem.n_classes} classes. Put rare classes together, or ask fewer voters."
+            f"Cases of K = {problem.K} voters with {problem.n_classes} classes are too many to count. "
+            f"{_fewer_classes(problem, most, alike=False)} Put rare classes together, or ask fewer voters."
         )
 
 
@@ -151,18 +151,25 @@ def _at_least(count: int, classes: int, outcomes: int, reached: int, *, alike: b
 def nearest_that_fits(problem: ByGroups, *, alike: bool) -> str:
     """A sentence that names the nearest problem that is small enough."""
 
-    def fits(affected: int, classes: int) -> bool:
-        smaller = VoterModel(problem.groups, classes, affected, none=problem.none)
+    C = problem.n_classes
+
+    def fits(affected: int) -> bool:
+        smaller = VoterModel(problem.groups, C, affected, none=problem.none)
         return entries(smaller, alike=alike, pure=True, most=MAX_ENTRIES) <= MAX_ENTRIES
 
-    most, C = problem.max_affected, problem.n_classes
-    affected = largest_that(most - 1, lambda t: fits(t, C))
+    affected = largest_that(problem.max_affected - 1, fits)
     if affected:
         return f"max_affected = {affected} would fit, if one record can affect no more voters."
-    classes = largest_that(C - 1, lambda c: c < 2 or fits(most, c))
-    if classes > 1:
-        return f"{classes} classes would fit."
-    return "Fewer voters would fit."
+    return _fewer_classes(problem, C - 1, alike=alike)
+
+
+def _fewer_classes(problem: ByGroups, most: int, *, alike: bool) -> str:
+    def fits(classes: int) -> bool:
+        smaller = VoterModel(problem.groups, classes, problem.max_affected, none=problem.none)
+        return entries(smaller, alike=alike, pure=True, most=MAX_ENTRIES) <= MAX_ENTRIES
+
+    classes = largest_that(most, lambda c: c < 2 or fits(c))
+    return f"{classes} classes would fit." if classes > 1 else "Fewer voters would fit."
 
 
 @lru_cache(maxsize=64)

@@ -57,6 +57,7 @@ MECHANISMS = {
     "double subsampling": 2,
     "subsampling": 3,
     "randomized response": 4,
+    "randomized response (A.1)": 5,
     "RandomizedResponse": 4,
     "RR": 4,
     "plain majority": 6,

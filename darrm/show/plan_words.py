@@ -74,6 +74,12 @@ def _hardly(plan: Plan) -> str:
     )
 
 
+def _may_state(plan: Plan) -> bool:
+    """Whether a known randomizer could lower the noise."""
+    groups = plan.design.problem.groups
+    return plan.voters == "fresh" and all(g.epsilon < math.inf and not g.delta and g.randomizer is None for g in groups)
+
+
 def remarks(plan: Plan) -> list[str]:
     """What should not be overlooked."""
     said = []
@@ -89,10 +95,11 @@ def remarks(plan: Plan) -> list[str]:
     if plan.design.problem.n_classes > 2:
         classes, chance = plan.design.problem.n_classes, "classes at random"
     if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
-        said.append(
-            f"These labels are hardly better than {chance}. Ask fewer queries, raise the privacy budget, or check "
-            "whether fewer voters are affected (max_affected)."
-        )
+        better = ["ask fewer queries", "raise the privacy budget"]
+        better += ["check whether fewer voters are affected (max_affected)"] * (plan.design.problem.max_affected > 1)
+        better += ["see whether the voters' randomizer may be stated (docs/known_randomizers.md)"] * _may_state(plan)
+        poor = "" if _hardly(plan) else f"These labels are hardly better than {chance}. "
+        said.append(f"{poor}To improve them, {', '.join(better[:-1])}, or {better[-1]}.")
     if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:
         said += _price(plan) + _private_voters_alone(plan)
     return said

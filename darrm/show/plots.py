@@ -158,7 +158,8 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
         return
     [votes] = problem.groups
     voters = f"K = {problem.K}, m = {allowance(problem):g}, epsilon = {votes.epsilon:g}, Delta = {votes.delta:g},"
-    release = f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}"
+    fewer = f", max_affected = {problem.max_affected}" * (problem.max_affected < problem.K)
+    release = f"delta = {problem.delta:.3g}{fewer}"
     wide = len(voters) + len(release) > _TITLE  # of a picture of its own, where more would be cut off
     ax.set_title(("\n" if wide else " ").join([voters, release]), fontsize=TEXT)
 
@@ -283,11 +284,7 @@ def plot_comparison(
     """
     own = axes is None
     # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
-    drawn = [
-        entry.name
-        for entry in entries
-        if not entry.setting and (entry.within or entry.gamma[problem.K // 2 + 1 :].min() < 1)
-    ]
+    drawn = [entry.name for entry in entries if not entry.setting and entry.name != "plain majority"]
     names = {entry.name: entry.name + ", not private enough" * (not entry.within) for entry in entries}
     columns = 2 if any(len(names[name]) > _LONG_NAME for name in drawn) else 3
     if axes is None:

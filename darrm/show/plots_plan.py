@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from darrm.problem.groups import without_privacy
 from darrm.show.figures import LOOKS, REST, TEXT, axes_of, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
 
@@ -116,7 +117,8 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
         if not row.within:
             bar.set_alpha(0.35)
         middle = bar.get_y() + bar.get_height() / 2
-        ax.annotate(f"{length:.3f}", (length, middle), (3, 0), textcoords="offset points", va="center", fontsize=TEXT)
+        said = f"{length:.3f}" if length >= 0.01 else f"{length:.2g}"
+        ax.annotate(said, (length, middle), (3, 0), textcoords="offset points", va="center", fontsize=TEXT)
     ax.set(xlabel="label error rate" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", labelsize=TEXT)
@@ -134,6 +136,8 @@ def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
     """Who votes, and how many one change reaches; with the epsilon of a vote where it is one for all rows."""
     groups, voters = problem.groups, f"K = {problem.K} voter{'s' * (problem.K > 1)}"
     each = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in groups)
+    if without_privacy(groups):
+        return f"K = {problem.K} non-private voters, max_affected = {problem.max_affected}"
     said = f" of epsilon {groups[0].epsilon:g}" if len(groups) == 1 else f" ({each})"
     if not epsilons or len(said) > _MOST:
         said = f" in {len(groups)} groups" * (len(groups) > 1)
@@ -141,5 +145,5 @@ def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
 
 
 def _budget(asked: Plan | Comparison) -> str:
-    labels = f"{asked.queries} label{'s' * (asked.queries > 1)} of {asked.voters} voters"
+    labels = f"{asked.queries} label{'s' * (asked.queries > 1)} of {asked.called} voters"
     return f"{labels} within ({asked.total_epsilon:g}, {asked.total_delta:g})"

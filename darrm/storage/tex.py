@@ -10,6 +10,7 @@ from typing import Any
 from darrm.numerics.printed import at_least, exactly
 
 _DIGITS = 4  # significant ones; the other formats have all
+_SMALL_GAP = 1e-9  # no figure of a paper has so many digits
 _NOTHING = 1e-12  # a share or a probability that is rounding
 # Certified bounds by their columns: fewer digits must not make one smaller.
 _UP = {
@@ -18,7 +19,18 @@ _UP = {
 }
 _GIVEN = {"m", "epsilon", "Delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
 _NOISE = re.compile(r"(?:gamma|table)(?:_(\d+))?")  # rounded, it may need a larger delta
-_HEADS = {"within": "private enough"}
+_HEADS = {
+    "within": "private enough",
+    "name": "mechanism",
+    "ones": "$l$",
+    "gamma": r"$\gamma(l)$",
+    "probability_0": r"$\Pr[0]$",
+    "probability_1": r"$\Pr[1]$",
+    "epsilon": r"$\varepsilon$",
+    "tight_epsilon": r"tight $\varepsilon$",
+    "delta": r"$\delta$",
+    "Delta": r"$\Delta$",
+}
 _COST = "expected_cost"  # of a majority another error too
 _ESCAPED = {
     "\\": r"\textbackslash{}",
@@ -38,14 +50,17 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
     What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. So is an
-    expected cost that another column has. A column with the same value in all of several rows stands in a comment, but
-    for noise functions and the first column. Columns gamma(l) that mirror others in all rows are left out, and a
-    comment says so. Below noise functions a comment says that rounded ones are not certified. A comment above the table
-    is ``about``, which says what it is of.
+    expected cost that another column has, and a gap of at most 1e-9 in all rows. A column with the same value in all of
+    several rows stands in a comment, but for noise functions and the first column. Columns gamma(l) that mirror others
+    in all rows are left out, and a comment says so. Below noise functions a comment says that rounded ones are not
+    certified. A comment above the table is ``about``, which says what it is of.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
     if any(name != _COST and list(values) == list(kept[_COST]) for name, values in kept.items() if _COST in kept):
         del kept[_COST]
+    gaps = [gap for gap in kept.get("gap", ()) if not _missing(gap)]
+    if gaps and max(gaps) <= _SMALL_GAP:
+        del kept["gap"]
     first = next(iter(kept), "")
     same = {
         name: values[0]
@@ -75,6 +90,8 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
     if same:
         alike = ", ".join(f"{name.replace('_', ' ')} = {_cell(name, value)}" for name, value in same.items())
         whole.append(f"% In all rows: {alike}.")
+    if gaps and "gap" not in kept:
+        whole.append(f"% No gap is above {_cell('gap', max(gaps))}.")
     if mirrored:
         whole.append("% gamma(K - l) = gamma(l) in all rows; columns above half of the largest K are left out.")
     if any(_NOISE.fullmatch(name) for name in kept):
@@ -101,7 +118,7 @@ def _head(name: str) -> str:
     noise = _NOISE.fullmatch(name)
     if noise and noise[1] and name.startswith("gamma"):
         return rf"$\gamma({noise[1]})$"
-    return _text(_HEADS.get(name, name.replace("_", " ")))
+    return _HEADS.get(name) or _text(name.replace("_", " "))
 
 
 def _missing(value: object) -> bool:

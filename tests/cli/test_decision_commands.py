@@ -830,7 +830,7 @@ def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--queries", "5"], "--queries is for voters that are all alike"),
+        (["--queries", "5"], "--queries goes with --K and --m, or with a privacy budget"),
         (["--K", "3"], "--K for voters that are all alike"),
         (["--voter-delta", ".1"], "--voter-delta for voters that are all alike"),
         (["--randomized-response"], "--randomized-response for voters that are all alike"),

@@ -134,7 +134,7 @@ def test_comparisons(options: list[str], bound: str) -> None:
         assert [row["name"] for row in rows(name)] == names
     head, *body = cells("t.tex")
     assert [row[0] for row in body] == [name.replace("_", r"\_") for name in names]
-    at = head.index(bound.replace("_", " "))
+    at = head.index({"tight_epsilon": r"tight $\varepsilon$"}.get(bound, bound))
     for row, cell in zip(found, (row[at] for row in body), strict=True):
         if cell != r"$\infty$":
             assert len(cell.replace(".", "").lstrip("0")) <= 4

@@ -474,10 +474,9 @@ def test_votes_that_tell_too_much_by_themselves_leave_nothing_to_look_for() -> N
 
 
 @pytest.mark.thorough
-def test_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_told() -> None:
     """What is done next, how much is done, and of how much."""
-    clock, told = time.monotonic, list[Progress]()
-    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1e9)
+    told = list[Progress]()
     darrm.plan(**SMALL | {"epsilon": "auto", "at_most": 1.0}, report=told.append)
     assert [step.done for step in told] == list(range(len(told)))
     assert {step.steps for step in told} == {len(told)}
@@ -485,8 +484,6 @@ def test_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doing[:2] == ["searching for the best noise", "comparing at the same total"]
     assert len(doing) > 2
     assert all(step.startswith("votes of epsilon ") for step in doing[2:])
-    assert math.isnan(told[0].seconds_left)
-    assert all(0 < step.seconds_left < 1e6 for step in told[1:])
 
 
 @pytest.mark.thorough

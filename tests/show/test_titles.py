@@ -16,13 +16,13 @@ pytest.importorskip("matplotlib")
 @pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 1.2345e-5])
 def test_no_title_is_cut_off(Delta: float) -> None:
-    problem = darrm.MajorityProblem(11, 3, 0.1234, Delta)
+    problem = darrm.MajorityProblem(11, 3, 0.1234, Delta, max_affected=10)
     ax = plot(darrm.solve(problem))
     left, _ = plot_comparison(problem, darrm.compare(problem))
     for figure, title in ((ax.figure, ax.title), (left.figure, left.figure._suptitle)):
         figure.draw_without_rendering()
         box, page = title.get_window_extent(), figure.bbox
-        assert "max_affected = 11" in title.get_text()
+        assert "max_affected = 10" in title.get_text()
         assert page.x0 <= box.x0
         assert box.x1 <= page.x1
         assert box.y1 <= page.y1 + 1

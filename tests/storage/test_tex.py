@@ -25,7 +25,7 @@ def test_a_table_is_written_whole(tmp_path: Path) -> None:
     assert (tmp_path / "t.TEX").read_text(encoding="utf-8").splitlines() == [
         r"\begin{tabular}{lrr}",
         r"\hline",
-        r"name & error & holds \\",
+        r"mechanism & error & holds \\",
         r"\hline",
         r"a & 0.1235 & yes \\",
         r"b &  & no \\",
@@ -66,12 +66,12 @@ def test_texts_are_escaped() -> None:
 def test_what_is_the_same_in_all_rows_stands_in_a_comment() -> None:
     columns = {"name": ["a", "a"], "m": [3, 3], "expected_cost": [0.1, 0.2], "error": [0.1, 0.2], "gamma_5": [1.0, 1.0]}
     lines = tabular(columns | {"tight_epsilon": [0.3, 0.3]}).splitlines()
-    assert lines[2] == r"name & error & $\gamma(5)$ \\"
+    assert lines[2] == r"mechanism & error & $\gamma(5)$ \\"
     assert lines[4:6] == [r"a & 0.1000 & 1.000 \\", r"a & 0.2000 & 1.000 \\"]
     assert "% In all rows: m = 3, tight epsilon = 0.3." in lines
     one = tabular({name: values[:1] for name, values in columns.items()})
     assert "In all rows" not in one
-    assert r"name & m & error" in one
+    assert r"mechanism & m & error" in one
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")

@@ -128,7 +128,11 @@ def cost(design: Design) -> dict[str, object]:
 def optimal(design: Design, gap: str | None) -> str:
     """How far from the least of all decisions it is."""
     if gap is None:
-        return "No gap is certified: another decision with this guarantee may cost less."
+        return (
+            "No gap is certified: another decision with this guarantee may cost less. If darrm plan made this one for "
+            "many labels, compare at their total instead: at equal guarantees of one label others can look better and "
+            "cost more in total."
+        )
     rival = "any ordered decision" if design.ordered else "any decision"
     return (
         f"That is at most {gap} above the cost of {rival} with this guarantee{' and profile' * bool(design.profile)}."
