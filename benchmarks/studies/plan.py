@@ -24,6 +24,7 @@ import numpy as np
 
 import darrm
 from darrm import objectives
+from darrm.accounting.counts import counts_total
 from darrm.accounting.gaussian import gdp
 from darrm.accounting.search import Budget, spend
 from darrm.design.solve import solve
@@ -58,9 +59,19 @@ def over_epsilon() -> Iterator[dict[str, Any]]:
             "label error rate, 1 affected": round(one.wrong, 4),
             "label error rate, 2 affected": round(two.wrong, 4),
             "epsilon of all labels": f"{max(one.spent, two.spent):.2f}",
+            "epsilon of all counts, 1 affected, known randomizer": counts(epsilon),
             "epsilon of all votes, 1 affected": at_least(one.aggregator, 4),
             "epsilon of all votes, 2 affected": at_least(two.aggregator, 4),
         }
+
+
+def counts(epsilon: float) -> str:
+    """The total of the counts of all queries against somebody who sees no vote, if all voters randomize as stated."""
+    if math.isinf(epsilon):
+        return "infinite"
+    known = darrm.VoterGroup(QUESTION["K"], epsilon, max_affected=1, randomizer="randomized response", colluders=0)
+    voters = darrm.DecisionProblem([known], 1.0, max_affected=1).model
+    return at_least(counts_total(voters, QUESTION["queries"], QUESTION["total_delta"]), 4)
 
 
 def seconds() -> Iterator[dict[str, Any]]:
@@ -158,8 +169,10 @@ def draw(rows: Sequence[dict[str, Any]]) -> Any:
     for reached, who, line in ((1, "1 voter", "-"), (2, "2 voters", "--")):
         curve(left, at, [row[f"label error rate, {reached} affected"] for row in finite], LOOKS[0], f"{who}\naffected",
               linestyle=line)  # fmt: skip
-        votes = [float(row[f"epsilon of all votes, {reached} affected"]) for row in finite]
-        curve(right, at, votes, LOOKS[1], f"all votes\n({who} affected)", linestyle=line)
+    views = {"votes": (1, "-"), "counts": (3, ":")}
+    for name, (look, line) in views.items():
+        [column] = [column for column in finite[0] if column.startswith(f"epsilon of all {name}, 1 affected")]
+        curve(right, at, [float(row[column]) for row in finite], LOOKS[look], f"all {name}", linestyle=line)
     curve(right, at, [float(row["epsilon of all labels"]) for row in finite], LOOKS[2], "all labels")
     left.set(xscale="log", xlabel="epsilon of one vote, nats", ylabel="label error rate", ylim=(0, 0.5))
     right.set(xscale="log", yscale="log", xlabel="epsilon of one vote, nats", ylabel="epsilon of all 200 queries, nats")
