@@ -25,7 +25,7 @@ from darrm.certificate.truths import TruthSeparation
 from darrm.design.design import Design
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import AnyProblem, any_voters, decision_by
-from darrm.problem.groups import VoterGroup
+from darrm.problem.groups import but
 from darrm.problem.limits import guarantee
 from darrm.problem.model import VoterModel
 
@@ -171,7 +171,7 @@ def class_rows(table: Array, model: VoterModel, together: tuple[int, ...] | None
 
 def without_privacy(model: VoterModel) -> VoterModel:
     """The voters, taken as non-private."""
-    groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in model.groups)
+    groups = tuple(but(group, epsilon=math.inf, delta=0.0, randomizer=None, colluders=0) for group in model.groups)
     return replace(model, groups=groups)
 
 

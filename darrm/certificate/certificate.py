@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -15,7 +16,7 @@ from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.problem import encodings
-from darrm.problem.limits import Limit, Problem, guarantee, point_text, profile_limits
+from darrm.problem.limits import Limit, Problem, guarantees, point_text, profile_limits
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Certificate:
         The part of ``needed_delta`` that covers rounding errors of the worst case. ``needed_delta`` may exceed the
         achieved delta by more, up to the accuracy of the bounds on all other cases: 1e-13 of e^(m eps) - 1 + 2 delta,
         or 3e-15 K of it if that is larger.
+    kinds : mapping from str to Certificate
+        Where each group has a limit of its own, the certificate of each kind of change; empty if all changes have one
+        limit. ``holds`` is then whether all hold, ``needed_delta`` and ``tight_epsilon`` are the largest, each at its
+        own limit, and the others are those of the kind that is nearest to its delta, or furthest above it.
     """
 
     holds: bool
@@ -53,6 +58,15 @@ class Certificate:
     worst_case: dict[str, int]
     probabilities: tuple[float, float]
     rounding: float
+    kinds: Mapping[str, Certificate] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The certificate as plain values; that of several kinds of change is the certificate of each."""
+        if self.kinds:
+            return {"kinds": {name: kind.as_dict() for name, kind in self.kinds.items()}}
+        values = asdict(self)
+        del values["kinds"]
+        return values
 
 
 @usual_arithmetic
@@ -100,10 +114,21 @@ def verify(release: ArrayLike, problem: Problem) -> Certificate:
     >>> found.holds, round(found.tight_epsilon, 4), round(found.needed_delta, 4)
     (False, 1.0, 0.1525)
     """
-    engine(problem).check_size(problem)
-    limit = guarantee(problem)
-    table = encodings.table(release, problem)
-    return proved(search(table, limit), limit, largest(worst_cases(table, limit)))
+    each, table = {}, None
+    for (name, kind), limit in zip(problem.kinds.items(), guarantees(problem), strict=True):
+        engine(kind).check_size(kind)
+        table = encodings.table(release, kind) if table is None else table
+        each[name] = proved(search(table, limit), limit, largest(worst_cases(table, limit)))
+    if len(each) == 1:
+        return each[""]
+    nearest = max(each, key=lambda name: each[name].needed_delta - problem.kinds[name].delta)
+    return replace(
+        each[nearest],
+        holds=all(kind.holds for kind in each.values()),
+        needed_delta=max(kind.needed_delta for kind in each.values()),
+        tight_epsilon=max(kind.tight_epsilon for kind in each.values()),
+        kinds=each,
+    )
 
 
 def proved(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> Certificate:

@@ -17,7 +17,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
 from darrm.problem import encodings
-from darrm.problem.limits import Limit, Problem, guarantee
+from darrm.problem.limits import Limit, Problem, guarantees
 
 
 @usual_arithmetic
@@ -50,12 +50,13 @@ def repair(release: ArrayLike, problem: Problem) -> Array:
     >>> darrm.verify(gamma, problem).holds
     True
     """
-    return repair_all(encodings.table(release, problem), [guarantee(problem)])
+    return repair_all(encodings.table(release, problem), guarantees(problem))
 
 
 def repair_all(table: Array, limits: Sequence[Limit[Problem]]) -> Array:
     """`repair` of a table for several limits; scaling down for one limit breaks another by rounding at most."""
-    engine(limits[0].problem).check_size(limits[0].problem)
+    for limit in limits:
+        engine(limit.problem).check_size(limit.problem)
     while True:
         before = table
         for limit in limits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -45,7 +45,7 @@ from darrm.problem.class_votes import class_probabilities
 from darrm.problem.counts import Counts
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import checked_present
-from darrm.problem.limits import profile_points
+from darrm.problem.limits import by_kind, profile_points
 from darrm.storage.sealed_json import finite, read, write
 
 _WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are equally likely, or another prior."
@@ -262,7 +262,7 @@ class Design(ForAnalysis):
             f"{self.objective}, {self.shape}, {self.prior}" if self.encoding is encodings.GAMMA else str(self.objective)
         )
         return (
-            f"<Design {groups}; epsilon={problem.release_epsilon:g} delta={problem.delta:g} "
+            f"<Design {groups}; {by_kind(problem, lambda kind: f'epsilon={kind.release_epsilon:g} delta={kind.delta:g}')} "
             f"max_affected={problem.max_affected}: {said} ({of}), gap {self.gap:.1g}>"
         )
 
@@ -441,11 +441,14 @@ def _proved(
     """The certificate of a table; `CertificateError` if it, or a point of the profile, does not hold."""
     certificate = verify(table, problem)
     noise, by, epsilon = ("Scale it down", "with", "m") if encoding is encodings.GAMMA else _OF_A_DECISION
-    if not certificate.holds:
+    for name, kind in problem.kinds.items():
+        own = certificate.kinds.get(name, certificate)
+        if own.holds:
+            continue
         raise CertificateError(
-            f"This {encoding.key} is not certified ({problem.release_epsilon:.15g}, {problem.delta:.15g})-DP: it needs "
-            f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. {noise} {by} `darrm.repair`, "
-            f"or raise {epsilon} or delta.",
+            f"This {encoding.key} is not certified ({kind.release_epsilon:.15g}, {kind.delta:.15g})-DP"
+            f"{f' for {name}' * bool(name)}: it needs delta up to {own.needed_delta:.17g}, at {own.worst_case}. {noise} "
+            f"{by} `darrm.repair`, or raise {epsilon} or delta.",
             problem=problem,
             certificate=certificate,
         )
@@ -462,7 +465,7 @@ def as_dict(design: Design) -> dict[str, object]:
     """The design as plain JSON values; an infinite number is None."""
     parts: dict[str, Any] = {
         "gap": design.gap,
-        "certificate": asdict(design.certificate),
+        "certificate": design.certificate.as_dict(),
         "profile": [[finite(epsilon), delta] for epsilon, delta in design.profile],
     }
     first = {"problem": problem_in_file(design.problem), design.encoding.key: design.table.tolist()}

@@ -31,7 +31,7 @@ from darrm.priors.randomized import Randomized, why_impossible
 from darrm.priors.texts import parse
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
-from darrm.problem.limits import guarantee, profile_limits, profile_points
+from darrm.problem.limits import guarantees, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
 from darrm_solvers import Progress, Status, solve_convex_by_cuts
 
@@ -212,8 +212,9 @@ def solve(
             impossible = why_impossible(goal.prior, group.epsilon, group.delta)
             if impossible is not None:
                 warnings.warn(impossible, ImpossiblePriorWarning, stacklevel=2)
-    held = (guarantee(problem), *profile_limits(problem, points))
-    engine_of(problem).check_size(problem)
+    held = (*guarantees(problem), *profile_limits(problem, points))
+    for limit in held:
+        engine_of(limit.problem).check_size(limit.problem)
     if engine != CUTS:
         constraints.check_size(problem)  # type: ignore[arg-type]  # a majority's, as was checked
     if absent:
@@ -248,7 +249,7 @@ def solve(
 def _problem(problem: AnyProblem | None, parameters: dict[str, Any]) -> AnyProblem:
     """The given problem, or the majority problem of the parameters."""
     if problem is not None:
-        if isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
+        if not hasattr(type(problem), "exact_epsilon") or parameters:
             raise InputError(
                 "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "
                 f"both. Got {problem!r} and {parameters}."

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from darrm._validation import MAX_EPSILON, real
+from darrm._validation import MAX_EPSILON, real, shown
 from darrm.errors import InputError
-from darrm.problem.groups import ByGroups, VoterGroup
+from darrm.problem.groups import ByGroups, VoterGroup, but
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.model import VoterModel
 
@@ -35,15 +35,19 @@ class DecisionProblem(ByGroups):
     ----------
     groups : sequence of VoterGroup
         Either all voters have names or none has, and no two the same.
-    epsilon : float in (0, 1e6]
-        Epsilon of one decision, in nats. It may be less than the epsilon of one vote.
-    delta : float in [0, 1), optional
+    epsilon : float in (0, 1e6], or a list of one for each group
+        Epsilon of one decision, in nats. It may be less than the epsilon of one vote. A list promises each group its
+        own: a change that affects voters of group g alone keeps (epsilon_g, delta_g) of the decision. A change that
+        affects voters of several groups then has no limit, unless the list ends with a further one for such changes,
+        which is at least that of every group.
+    delta : float in [0, 1), or a list of one for each epsilon, optional
         Delta of one decision, which is (epsilon, delta)-DP; 0 if not given. It has no default if a group has a delta of
         its own.
     classes : int, at least 2, or names
         The number of classes that voters and release choose from, or the names of the classes. Names are kept as text.
     max_affected : int, optional
-        The largest number of affected voters, over all groups; as many as the groups allow if not given.
+        The largest number of affected voters, over all groups; as many as the groups allow if not given, or the largest
+        that a group allows if changes affect voters of one group alone.
     adjacency : str, default "replace-one"
         The neighbouring relation, the same for the voters and for the release; free text in one line.
     none : bool
@@ -59,6 +63,9 @@ class DecisionProblem(ByGroups):
         The names of the classes, and of the answers.
     voters : tuple of str, or None
         The names of the voters, group after group; None if they have no names.
+    kinds : mapping from str to DecisionProblem
+        With a limit for each group, the problem of each kind of change: "group 1" and so on, and "several groups". Its
+        ``max_affected`` is 0 in all other groups. Else the problem itself, called "".
 
     Raises
     ------
@@ -79,11 +86,17 @@ class DecisionProblem(ByGroups):
     >>> problem = darrm.DecisionProblem(groups, epsilon=1.4)
     >>> problem.K, problem.max_affected, problem.table_shape
     (11, 11, (5, 8))
+
+    A record lies with a voter of one group, and those of the first group are promised more:
+
+    >>> promised = darrm.DecisionProblem(groups, epsilon=[0.3, 1.0], max_affected=1)
+    >>> {kind: problem.release_epsilon for kind, problem in promised.kinds.items()}
+    {'group 1': 0.3, 'group 2': 1.0}
     """
 
     groups: tuple[VoterGroup, ...]
-    epsilon: float
-    delta: float
+    epsilon: Any  # a float; with a limit for each kind of change a tuple of them, as delta
+    delta: Any
     classes: int | tuple[str, ...]
     max_affected: int
     adjacency: str
@@ -92,16 +105,20 @@ class DecisionProblem(ByGroups):
     def __init__(
         self,
         groups: Iterable[VoterGroup],
-        epsilon: float,
-        delta: float | None = None,
+        epsilon: float | Sequence[float],
+        delta: float | Sequence[float] | None = None,
         classes: int | Iterable[str] = 2,
         max_affected: int | None = None,
         adjacency: str = "replace-one",
         none: bool = False,
     ) -> None:
         model = VoterModel(groups, classes, max_affected, adjacency, none)
+        several = isinstance(epsilon, list | tuple) and (len(epsilon), len(model.groups)) != (1, 1)
+        each = tuple(epsilon) if isinstance(epsilon, list | tuple) else (epsilon,)
+        if several:
+            model = _of_one_group_each(model, len(each), max_affected)
         hint = "Pass the epsilon of one decision in nats, e.g. 1.0."
-        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint=hint)
+        epsilons = tuple(real("epsilon", one, 0, MAX_EPSILON, "(]", hint=hint) for one in each)
         if delta is None:
             if any(group.delta for group in model.groups):
                 raise InputError(
@@ -110,8 +127,20 @@ class DecisionProblem(ByGroups):
                     "takes more noise."
                 )
             delta = 0.0
-        delta = real("delta", delta, 0, 1, "[)", hint="Pass the delta of one decision, e.g. 1e-5.")
-        values = (model.groups, epsilon, delta + 0.0, model.classes, model.max_affected, model.adjacency, model.none)
+        some = tuple(delta) if isinstance(delta, list | tuple) else (delta,) * len(each)
+        if len(some) != len(each):
+            raise InputError(
+                f"delta must be a number, or a list of one for each of the {len(each)} epsilons. Got {shown(delta)}."
+            )
+        hint = "Pass the delta of one decision, e.g. 1e-5."
+        deltas = tuple(real("delta", one, 0, 1, "[)", hint=hint) + 0.0 for one in some)
+        if len(each) > len(model.groups) and (epsilons[-1] < max(epsilons) or deltas[-1] < max(deltas)):
+            raise InputError(
+                "The last epsilon and delta, for changes that affect voters of several groups, must be at least those "
+                f"of every group. Got epsilon {shown(epsilon)} and delta {shown(delta)}."
+            )
+        limits = (epsilons, deltas) if several else (epsilons[0], deltas[0])
+        values = (model.groups, *limits, model.classes, model.max_affected, model.adjacency, model.none)
         for name, value in zip(DecisionProblem.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -122,13 +151,31 @@ class DecisionProblem(ByGroups):
 
     @property
     def release_epsilon(self) -> float:
-        """The epsilon guaranteed for one decision (nats)."""
-        return self.epsilon
+        """The epsilon guaranteed for one decision (nats); `InputError` if each group has its own."""
+        if isinstance(self.epsilon, tuple):
+            raise InputError(
+                "This problem has a limit for each group, and no one epsilon. Take the problem of one kind of change, "
+                f"from kinds: {', '.join(self.kinds)}."
+            )
+        return float(self.epsilon)
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """The epsilon guaranteed for one decision (nats), exactly."""
-        return Fraction(self.epsilon)
+        """The epsilon guaranteed for one decision (nats), exactly; `InputError` if each group has its own."""
+        return Fraction(self.release_epsilon)
+
+    @property
+    def kinds(self) -> dict[str, DecisionProblem]:
+        """The problem of each kind of change that has a limit of its own, by name; itself, "", if all have one."""
+        if not isinstance(self.epsilon, tuple):
+            return {"": self}
+        found, G = {}, len(self.groups)
+        for k, (epsilon, delta) in enumerate(zip(self.epsilon, self.delta, strict=True)):
+            reached = [group.max_affected if k in (g, G) else 0 for g, group in enumerate(self.groups)]
+            groups = [but(group, max_affected=most) for group, most in zip(self.groups, reached, strict=True)]
+            model = replace(self.model, groups=groups, max_affected=min(self.max_affected, sum(reached)))
+            found[f"group {k + 1}" if k < G else "several groups"] = decision_by(model, epsilon, delta)
+        return found
 
     @property
     def model(self) -> VoterModel:
@@ -140,6 +187,8 @@ class DecisionProblem(ByGroups):
 
         It has no names, because any voters of a group may be the present ones.
         """
+        if isinstance(self.epsilon, tuple):
+            raise InputError("Voters must all be present where each group has a limit of its own. Pass one epsilon.")
         return decision_by(self.model.with_present(present), self.epsilon, self.delta)
 
 
@@ -155,8 +204,25 @@ def any_voters(problem: AnyProblem) -> AnyProblem:
     """The problem where voters of a known randomizer may be any mechanism of the same epsilon: the assumption fails."""
     if not problem.known:
         return problem
-    groups = tuple(VoterGroup(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups)
+    groups = tuple(but(group, randomizer=None, colluders=0) for group in problem.groups)
     return decision_by(replace(problem.model, groups=groups), problem.release_epsilon, problem.delta)
+
+
+def _of_one_group_each(model: VoterModel, limits: int, max_affected: int | None) -> VoterModel:
+    """The model where each group has a limit, by its largest number of affected voters; `InputError` for others."""
+    G = len(model.groups)
+    if limits == G + 1 and G > 1 and model.max_affected > 1:
+        return model
+    if limits != G:
+        several = f", or {G + 1} with max_affected above 1, the last for changes that affect several" * (G > 1)
+        raise InputError(f"epsilon must be a number, or a list of {G}, one for each group{several}. Got {limits}.")
+    most = max(group.max_affected for group in model.groups)
+    if max_affected is not None and max_affected > most:
+        raise InputError(
+            f"max_affected must be at most {most}, the most of one group, where changes affect voters of one group "
+            f"alone. Got {max_affected}. Pass a further epsilon, for changes that affect several groups."
+        )
+    return replace(model, max_affected=min(model.max_affected, most))
 
 
 def allowance(problem: AnyProblem) -> float:

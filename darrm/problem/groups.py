@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -150,6 +151,13 @@ def with_epsilon(group: VoterGroup, epsilon: float) -> VoterGroup:
     return VoterGroup(group.count, epsilon, group.delta, group.max_affected, group.names, *known)
 
 
+def but(group: VoterGroup, **values: object) -> VoterGroup:
+    """A nameless group with some other values, which are not checked: ``max_affected`` may be 0, of a kind of change."""
+    made = copy(group)
+    made.__dict__.update({**values, "names": None})
+    return made
+
+
 def _colluders(colluders: object, count: int) -> int:
     if colluders is None:
         raise InputError(
@@ -287,13 +295,18 @@ class ByGroups:
         return np.asarray(np.array(self.answers)[numbers.astype(np.intp)])
 
     @property
+    def kinds(self) -> Mapping[str, Any]:
+        """The problem of each kind of change that has a limit of its own, by name; all changes are of one kind here."""
+        return {"": self}
+
+    @property
     def affected(self) -> tuple[Affected, ...]:
         """The voters that are affected in the worst case: the least private ones first.
 
         A group of which no voter is left counts with its delta alone: 0 voters of epsilon 0.
         """
         left, kinds = self.max_affected, []
-        for group in sorted(self.groups, key=lambda group: -group.epsilon):
+        for group in sorted(_reached(self.groups), key=lambda group: -group.epsilon):
             voters = min(group.max_affected, left)
             kinds.append(Affected(group.epsilon if voters else 0.0, group.delta, voters))
             left -= voters
@@ -312,6 +325,7 @@ class ByGroups:
 
 def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Decimal:
     """The probability that the delta event of an affected voter occurs: 1 - prod of (1 - delta_i), rounded up."""
+    groups = _reached(groups)
     smallest = min((Decimal(group.delta) for group in groups if group.delta), default=None)
     if smallest is None:
         return Decimal(0)
@@ -339,6 +353,11 @@ def without_privacy(groups: Iterable[VoterGroup]) -> bool:
 def called(problem: ByGroups, voters: str) -> str:
     """What voters stated as "fresh" or "fixed" are called in print; without privacy they need not be either."""
     return "non-private" if without_privacy(problem.groups) else voters
+
+
+def _reached(groups: tuple[VoterGroup, ...]) -> tuple[VoterGroup, ...]:
+    """The groups of which a change affects voters."""
+    return tuple(group for group in groups if group.max_affected)
 
 
 def assumption(problem: ByGroups) -> str:

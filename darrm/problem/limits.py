@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from darrm._validation import real, refusal
 from darrm.errors import InputError
@@ -101,6 +101,10 @@ class Problem(Protocol):
     def affected(self) -> tuple[Affected, ...]:
         """The affected voters, by privacy parameters."""
 
+    @property
+    def kinds(self) -> Mapping[str, Any]:
+        """The problem of each kind of change that has a limit of its own, by name; one, called "", if all have one."""
+
 
 P = TypeVar("P", bound=Problem)
 P_co = TypeVar("P_co", bound=Problem, covariant=True)
@@ -126,9 +130,19 @@ class Limit(Generic[P_co]):
 
 def guarantee(problem: P) -> Limit[P]:
     """The guarantee of a problem as a limit; epsilon has 120 digits, exact for all float64 but the tiniest."""
-    if isinstance(problem, type) or not hasattr(problem, "exact_epsilon"):
+    if not hasattr(type(problem), "exact_epsilon"):  # of the type: a problem of several limits has no epsilon
         raise InputError(f"problem must be a darrm.MajorityProblem or a darrm.DecisionProblem. Got {problem!r}.")
     return Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
+
+
+def guarantees(problem: Problem) -> tuple[Limit[Any], ...]:
+    """The limit of each kind of change, with the problem of that kind; one, the `guarantee`, if all have the same."""
+    return tuple(guarantee(kind) for kind in problem.kinds.values())
+
+
+def by_kind(problem: Problem, said: Callable[[Any], str]) -> str:
+    """``said`` of the problem, or of that of every kind of change: "x for group 1, y for group 2"."""
+    return ", ".join(said(kind) + f" for {name}" * bool(name) for name, kind in problem.kinds.items())
 
 
 @lru_cache(maxsize=128)
@@ -191,9 +205,12 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
     Raises
     ------
     InputError
-        If a point is out of range, epsilons do not rise, deltas do not fall, or the point (0, 0) is among them.
+        If a point is out of range, epsilons do not rise, deltas do not fall, or the point (0, 0) is among them; if the
+        problem has several limits.
     """
     points = profile_points(profile)
+    if points and len(problem.kinds) > 1:
+        raise InputError("A profile is for one limit of all changes. Leave it out, or pass one epsilon.")
     limits = []
     with localcontext(context(DIGITS)):
         end = losses(problem.affected) + 14

@@ -33,7 +33,7 @@ from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import count_vectors, places
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.group_corners import GroupCase
-from darrm.problem.groups import VoterGroup
+from darrm.problem.groups import VoterGroup, but
 from darrm.problem.randomizers import exact_table
 
 _MOST = 4_000_000  # largest number of entries of a kernel; each is kept in float64 and in decimals
@@ -76,11 +76,12 @@ class TruthProblem(DecisionProblem):
     def __init__(self, votes: DecisionProblem) -> None:
         truths = _n_truths(votes)
         groups = [
-            VoterGroup(
-                group.count - group.colluders,
-                group.epsilon if group.randomizer is None else math.inf,
-                group.delta,
-                group.max_affected,
+            but(
+                group,
+                count=group.count - group.colluders,
+                epsilon=group.epsilon if group.randomizer is None else math.inf,
+                randomizer=None,
+                colluders=0,
             )
             for group in votes.groups
         ]
