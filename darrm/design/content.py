@@ -100,8 +100,9 @@ def problem_of(content: dict[str, Any]) -> AnyProblem:
 
 
 def certificate_size(problem: Problem) -> float:
-    """The scale for comparing the figures of a certificate: e^epsilon - 1 + 2 delta of one release, at most 1."""
-    return min(1.0, *(math.expm1(min(1.0, kind.release_epsilon)) + 2 * kind.delta for kind in problem.kinds.values()))
+    """The scale for comparing the figures of a certificate: e^epsilon - 1 + 2 delta, the largest limit, at most 1."""
+    sizes = [math.expm1(min(1.0, kind.release_epsilon)) + 2 * float(kind.delta) for kind in problem.kinds.values()]
+    return min(1.0, max(sizes))
 
 
 def check_same(name: str, now: object, then: object, size: float = 1.0) -> None:

@@ -261,10 +261,8 @@ class Design(ForAnalysis):
         of = (
             f"{self.objective}, {self.shape}, {self.prior}" if self.encoding is encodings.GAMMA else str(self.objective)
         )
-        return (
-            f"<Design {groups}; {by_kind(problem, lambda kind: f'epsilon={kind.release_epsilon:g} delta={kind.delta:g}')} "
-            f"max_affected={problem.max_affected}: {said} ({of}), gap {self.gap:.1g}>"
-        )
+        limits = by_kind(problem, lambda kind: f"epsilon={kind.release_epsilon:g} delta={kind.delta:g}")
+        return f"<Design {groups}; {limits} max_affected={problem.max_affected}: {said} ({of}), gap {self.gap:.1g}>"
 
     def _of_gamma(self, name: str) -> None:
         if self.encoding is not encodings.GAMMA:
@@ -447,8 +445,8 @@ def _proved(
             continue
         raise CertificateError(
             f"This {encoding.key} is not certified ({kind.release_epsilon:.15g}, {kind.delta:.15g})-DP"
-            f"{f' for {name}' * bool(name)}: it needs delta up to {own.needed_delta:.17g}, at {own.worst_case}. {noise} "
-            f"{by} `darrm.repair`, or raise {epsilon} or delta.",
+            f"{f' for {name}' * bool(name)}: it needs delta up to {own.needed_delta:.17g}, at {own.worst_case}. "
+            f"{noise} {by} `darrm.repair`, or raise {epsilon} or delta.",
             problem=problem,
             certificate=certificate,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -68,6 +68,9 @@ class Release:
         For each answer its probability at the votes of all groups: `vectors` of each, the last group fastest.
     limits : tuple of (Fraction or None, Fraction)
         The claimed (epsilon, delta): the guarantee first, then the points of the profile. None is infinity.
+    claim : dict, or None
+        The certificate, if the file has one for this table. Where each group has a limit of its own, a table is listed
+        once for each kind of change, with its limit and its certificate, and no affected voters in other groups.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Release:
     affected: int
     table: tuple[tuple[Fraction, ...], ...]
     limits: tuple[Limit, ...]
+    claim: dict[str, Any] | None = None
 
     @property
     def mirrored(self) -> bool:
@@ -94,7 +98,7 @@ def vectors(total: int, classes: int) -> tuple[Vector, ...]:
 
 
 def releases(content: dict[str, Any]) -> tuple[Release, ...]:
-    """The tables of a file: one, or where voters may be absent one for each attendance.
+    """The tables of a file: one, or where voters may be absent one for each attendance; see `Release.claim`.
 
     Raises
     ------
@@ -112,7 +116,6 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
         if type(content["profile"]) is not list:
             raise ValueError("profile must be a list")
         _only(_OF_DECISIONS if "groups" in problem else _OF_MAJORITIES, content, "a design")
-        _only(_OF_CERTIFICATE, content["certificate"], "the certificate")
         # A smaller epsilon is stricter, and nothing less private than the largest is worth its digits.
         points = ((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])
         profile = tuple((epsilon if epsilon is None else min(epsilon, _FAR), delta) for epsilon, delta in points)
@@ -176,7 +179,9 @@ def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[L
     group = Group(K, epsilon, _number(problem["Delta"], 0, 1), affected)
     guarantee = (m * epsilon, _number(problem["delta"], 0, 1))
     zeros = tuple(1 - x for x in ones)
-    return Release("the table", (group,), 2, affected, (zeros, ones), (guarantee, *profile))
+    claim = content.get("certificate")
+    _only(_OF_CERTIFICATE, claim or {}, "the certificate")
+    return Release("the table", (group,), 2, affected, (zeros, ones), (guarantee, *profile), claim)
 
 
 def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Iterator[Release]:
@@ -205,15 +210,17 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
     if type(none) is not bool:
         raise ValueError("none must be true or false")
     affected = _whole(problem["max_affected"], 1, sum(group.affected for group in groups))
-    limits = ((_positive(problem["epsilon"], _MOST), _number(problem["delta"], 0, 1)), *profile)
-
-    def release(name: str, part: dict[str, Any], own: tuple[Group, ...]) -> Release:
-        table = _table(_exact(part["table_hex"]), own, classes, classes + none)
-        return Release(name, own, classes, min(affected, sum(g.affected for g in own)), table, limits)
-
     exact = _exact(content["table_hex"])
     _same_numbers(content["table"], exact, _shape(len(exact), groups, classes, classes + none))
-    yield release("the table", content, groups)
+    table = _table(exact, groups, classes, classes + none)
+    kinds = _kinds(problem, groups)
+    if len(kinds) > 1 and (profile or content["absent"] is not False):
+        raise ValueError("where each group has a limit of its own, no profile and no absent voters are read here")
+    claims = {"": content["certificate"]} if len(kinds) == 1 else _certificates(content["certificate"], kinds)
+    for kind, (own, limit) in kinds.items():
+        _only(_OF_CERTIFICATE, claims[kind], "the certificate")
+        name, most = f"the table for a change in {kind}" if kind else "the table", sum(g.affected for g in own)
+        yield Release(name, own, classes, min(affected, most), table, (limit, *profile), claims[kind])
     fewer = {tuple(_whole(n, 0) for n in part["present"]): part for part in content.get("fewer", [])}
     if len(fewer) != len(content.get("fewer", [])) or bool(fewer) != (content["absent"] is True):
         raise ValueError("absent voters need one table for each attendance")
@@ -229,7 +236,38 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
             for count, group in zip(present, groups, strict=True)
             if count
         )
-        yield release(f"the table for {list(present)} present voters", part, own)
+        table = _table(_exact(part["table_hex"]), own, classes, classes + none)
+        most, limits = min(affected, sum(g.affected for g in own)), (kinds[""][1], *profile)
+        yield Release(f"the table for {list(present)} present voters", own, classes, most, table, limits)
+
+
+def _kinds(problem: dict[str, Any], groups: tuple[Group, ...]) -> dict[str, tuple[tuple[Group, ...], Limit]]:
+    """The voters that each kind of change can affect, and its limit; one kind, "", if all changes have one limit."""
+    epsilons, deltas = problem["epsilon"], problem["delta"]
+    if type(epsilons) is not list:
+        return {"": (groups, (_positive(epsilons, _MOST), _number(deltas, 0, 1)))}
+    G, most = len(groups), problem["max_affected"]
+    if type(deltas) is not list or len(deltas) != len(epsilons) or len(epsilons) not in (G, G + 1) or G < 2:
+        raise ValueError("epsilon and delta must be numbers, or lists of one for each group")
+    limits = [(_positive(e, _MOST), _number(d, 0, 1)) for e, d in zip(epsilons, deltas, strict=True)]
+    if len(limits) > G and (most < 2 or limits[-1] != (max(e for e, _ in limits), max(d for _, d in limits))):
+        raise ValueError("the limit of changes in several groups must be at least that of each")
+    if len(limits) == G and most > max(group.affected for group in groups):
+        raise ValueError("a change in one group alone must not affect more voters than a group allows")
+    found: dict[str, tuple[tuple[Group, ...], Limit]] = {}
+    for k, limit in enumerate(limits):
+        own = tuple(group if k in (g, G) else replace(group, affected=0) for g, group in enumerate(groups))
+        found[f"group {k + 1}" if k < G else "several groups"] = own, limit
+    return found
+
+
+def _certificates(certificate: dict[str, Any], kinds: Iterable[str]) -> dict[str, Any]:
+    """The certificate of each kind of change."""
+    _only({"kinds"}, certificate, "the certificate of several kinds of change")
+    claims = certificate["kinds"]
+    if type(claims) is not dict or claims.keys() != set(kinds) or any(type(c) is not dict for c in claims.values()):
+        raise ValueError("the certificate must have a part for each kind of change")
+    return claims
 
 
 def _colluders(group: dict[str, Any]) -> int:

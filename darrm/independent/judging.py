@@ -107,12 +107,12 @@ def cost(content: dict[str, Any]) -> Cost:
     (168, True)
     """
     cases, bits, seconds = 0, 0, 0.0
-    for number, release in enumerate(releases(content)):
-        own = n_cases(release) * len(_epsilons(release, content if number == 0 else None))
+    for release in releases(content):
+        own = n_cases(release) * len(_epsilons(release))
         digits = precision(release)
         cases, bits = cases + own, max(bits, digits)
         seconds += own * _SECONDS * max(1.0, digits / 512) ** 1.6
-        if number == 0:
+        if release.claim is not None:
             seconds += 10 * _EXPONENTIAL * (digits / 30_000) ** 2.3
     return Cost(cases, bits, seconds)
 
@@ -161,9 +161,9 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
     every = releases(content)
     total = cost(content).cases
     wrong, loose, done, most = list[str](), list[str](), 0, 0
-    for number, release in enumerate(every):
+    for release in every:
         bits, before = precision(release), done
-        listing, epsilons = Listing(release, bits), _epsilons(release, content if number == 0 else None)
+        listing, epsilons = Listing(release, bits), _epsilons(release)
 
         def report(cases: int, before: int = before, times: int = len(epsilons)) -> None:
             if progress is not None:
@@ -172,11 +172,11 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
         excess = listing.worst(epsilons, report)
         done, most = done + n_cases(release) * len(epsilons), max(most, bits)
         wrong += _broken(release, excess)
-        if number == 0:
-            claim = content["certificate"]
-            wrong += _overstated(release, claim, excess)
-            loose += _unlike(listing, claim, excess)
-    return Findings(tuple(wrong), tuple(loose), len(every), done, most)
+        if release.claim is not None:
+            of = release.name.removeprefix("the table")  # the kind of change, if there are several
+            wrong += [line + of for line in _overstated(release, release.claim, excess)]
+            loose += [line + of for line in _unlike(listing, release.claim, excess)]
+    return Findings(tuple(wrong), tuple(loose), len({id(release.table) for release in every}), done, most)
 
 
 def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
@@ -224,18 +224,17 @@ def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
     return short if Fraction(short) >= most else math.nextafter(short, math.inf)
 
 
-def _epsilons(release: Release, content: dict[str, Any] | None) -> list[Fraction | None]:
+def _epsilons(release: Release) -> list[Fraction | None]:
     """The epsilons to verify: guarantee and profile; for the table with a certificate its tight epsilon, and less."""
     epsilons = [epsilon for epsilon, _ in release.limits]
-    if content is not None and (tight := _tight(content)) is not None:
+    if release.claim is not None and (tight := _tight(release.claim)) is not None:
         tight = min(tight, release.limits[0][0] or tight)  # above the guarantee it is no claim of its own
         epsilons += [tight, tight * (1 - _SLACK)]
     return epsilons
 
 
-def _tight(content: dict[str, Any]) -> Fraction | None:
+def _tight(claim: dict[str, Any]) -> Fraction | None:
     try:
-        claim = content["certificate"]
         for name in ("holds", "worst_case", "probabilities"):
             claim[name]
         for name in ("needed_delta", "rounding", *(["tight_epsilon"] if claim["tight_epsilon"] is not None else [])):

@@ -172,7 +172,7 @@ class DecisionProblem(ByGroups):
         found, G = {}, len(self.groups)
         for k, (epsilon, delta) in enumerate(zip(self.epsilon, self.delta, strict=True)):
             reached = [group.max_affected if k in (g, G) else 0 for g, group in enumerate(self.groups)]
-            groups = [but(group, max_affected=most) for group, most in zip(self.groups, reached, strict=True)]
+            groups = tuple(but(group, max_affected=most) for group, most in zip(self.groups, reached, strict=True))
             model = replace(self.model, groups=groups, max_affected=min(self.max_affected, sum(reached)))
             found[f"group {k + 1}" if k < G else "several groups"] = decision_by(model, epsilon, delta)
         return found

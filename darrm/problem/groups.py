@@ -152,7 +152,7 @@ def with_epsilon(group: VoterGroup, epsilon: float) -> VoterGroup:
 
 
 def but(group: VoterGroup, **values: object) -> VoterGroup:
-    """A nameless group with some other values, which are not checked: ``max_affected`` may be 0, of a kind of change."""
+    """The group without names, with some other values, which are not checked: ``max_affected`` may be 0."""
     made = copy(group)
     made.__dict__.update({**values, "names": None})
     return made
