@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import CountMechanism, of_labels, of_votes
-from darrm.accounting.releases import OneLabel, one_label
+from darrm.accounting.releases import OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -19,7 +22,7 @@ def compose(
     design: Design | CountMechanism,
     queries: int,
     *,
-    delta: float,
+    delta: float | Sequence[float],
     voters: str | None = None,
     tolerance: float = 1e-3,
     K: int | None = None,
@@ -33,8 +36,9 @@ def compose(
         If voters may be absent, each label may come from other present voters.
     queries : int in [1, 1e7]
         Chosen adaptively: each query may depend on all labels before it.
-    delta : float in [0, 1)
-        Delta for all labels together.
+    delta : float in [0, 1), or a list of one for each kind of change
+        Delta for all labels together. Where each group of the design has a limit of its own, each kind of change has
+        its total: a record is of one kind at all labels.
     voters : {"fresh", "fixed"}
         There is no default, unless all voters are non-private: either word is then right, and "fresh" is taken. Fresh:
         every answer of a voter is (epsilon, Delta)-DP by its own fresh randomness, whatever state the voter keeps (its
@@ -100,15 +104,20 @@ def compose(
     label = one_label(design)
     kind = check_voters(voters, label.epsilons)
     queries = check_count("queries", queries)
-    delta = check_total_delta(delta)
+    deltas = for_each_kind(label.problem, "delta", delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
-    return of_label(label, queries, delta, kind, tolerance)
+    each = {
+        name: of_label(own, queries, check_total_delta(deltas[name]), kind, tolerance)
+        for name, own in label.kinds.items()
+    }
+    largest = max(each.values(), key=lambda total: total.upper)
+    return largest if len(each) == 1 else replace(largest, of=each)
 
 
 def _of_counts(
     mechanism: CountMechanism,
     queries: int,
-    delta: float,
+    delta: object,
     voters: str | None,
     tolerance: float,
     K: int | None,
@@ -121,8 +130,7 @@ def _of_counts(
         )
     K, classes = of_votes(mechanism, K, classes)
     queries = check_count("queries", queries)
-    delta = check_total_delta(delta)
-    return of_labels(mechanism, K, classes, queries, delta, real("tolerance", tolerance, 0, ends="()"))
+    return of_labels(mechanism, K, classes, queries, check_total_delta(delta), real("tolerance", tolerance, 0, ends="()"))
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 
@@ -61,6 +61,9 @@ class Total:
         Every certified bound, by name; each only as sharp as needed to find the least of them.
     unavoidable : float
         Upper bound on the delta that no epsilon avoids.
+    of : mapping from str to Total
+        Where each group has a limit of its own, the total of each kind of change, such as ``of["group 1"]``. The other
+        attributes are then those of the kind with the largest ``upper``. Empty if all changes have one limit.
     K, classes : int, or None
         For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
         bounds, "Renyi DP" and "Gaussian DP" hold for any number of both. None for a design, which has its own.
@@ -76,6 +79,7 @@ class Total:
     unavoidable: float
     K: int | None = None
     classes: int | None = None
+    of: Mapping[str, Total] = field(default_factory=dict)
 
 
 def of_region(

@@ -8,7 +8,7 @@ all labels is then a maximum over the regions of all tables at every step, which
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -16,13 +16,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import not_a_design
+from darrm._validation import not_a_design, shown
 from darrm.accounting.hulls import counts_region, hull
 from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
 from darrm.accounting.rows import OutcomeRows
 from darrm.certificate.classes import ClassSeparation
 from darrm.certificate.truths import TruthSeparation
 from darrm.design.design import Design
+from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import AnyProblem, any_voters, decision_by
 from darrm.problem.groups import but
@@ -63,6 +64,13 @@ class OneLabel:
         if self.tight_epsilon < epsilon:
             epsilon = Fraction(self.tight_epsilon)
         return epsilon, Fraction(self.problem.delta)
+
+    @property
+    def kinds(self) -> Mapping[str, OneLabel]:
+        """The label for each kind of change that has a limit of its own, by name; itself, "", if all have one."""
+        if len(self.problem.kinds) == 1:
+            return {"": self}
+        return {name: replace(self, problem=kind) for name, kind in self.problem.kinds.items()}
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -176,6 +184,22 @@ def without_privacy(model: VoterModel) -> VoterModel:
 
 
 AnyRelease: TypeAlias = Design | OneLabel
+
+
+def for_each_kind(problem: AnyProblem, name: str, given: float | Sequence[float]) -> dict[str, float]:
+    """A number of the user for each kind of change, from one for all or a list of one for each; not checked further.
+
+    Raises
+    ------
+    InputError
+        If a list has another length than there are kinds of change.
+    """
+    kinds = problem.kinds
+    each = list(given) if isinstance(given, list | tuple) else [given] * len(kinds)
+    if len(each) != len(kinds):
+        many = f", or a list of {len(kinds)}: {', '.join(kinds)}" * (len(kinds) > 1)
+        raise InputError(f"{name} must be a number{many}. Got {shown(given)}.")
+    return dict(zip(kinds, each, strict=True))
 
 
 def one_label(design: AnyRelease) -> OneLabel:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_within, of_fixed
 from darrm.accounting.fresh import labels_within, upper_of_region
 from darrm.accounting.many_answers import upper_of_rows
-from darrm.accounting.releases import AnyRelease, one_label
+from darrm.accounting.releases import AnyRelease, OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.design.design import Design
@@ -41,6 +41,9 @@ class Budget:
     fallback : float
         With a known randomizer: the budget of all labels, at the same delta, if voters that are not affected may be any
         mechanism of their epsilon.
+    of : mapping from str to float
+        Where each group has a budget of its own, that of each kind of change, at the same delta. ``epsilon`` is then
+        the largest, and the share of ``fallback`` in it is that of every kind.
     """
 
     queries: int
@@ -49,28 +52,47 @@ class Budget:
     voters: str
     until: float = math.inf
     fallback: float = math.inf
+    of: Mapping[str, float] = field(default_factory=dict)
 
     def scaled(self, share: float) -> Budget:
         """The budget with that share of its epsilons."""
-        return replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share)
+        of = {name: epsilon * share for name, epsilon in self.of.items()}
+        return replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
+
+    def held(self, release: AnyRelease) -> list[tuple[OneLabel, float]]:
+        """The label of each kind of change with its budget, then those without the assumption on randomizers."""
+        found = [(label, self.of.get(name, self.epsilon)) for name, label in one_label(release).kinds.items()]
+        if self.fallback == math.inf:
+            return found
+        return found + [
+            (label.of_any_voters(), self.fallback if own == self.epsilon else own / self.epsilon * self.fallback)
+            for label, own in found
+        ]
 
     def cost(self, release: AnyRelease) -> float:
         """A certified total epsilon of all labels, infinite if there is none; at most ``epsilon`` if it is within.
 
-        Where the total of `fallback_total` takes a larger share of its own budget, that share of ``epsilon``.
+        Where the total of another part of `held` takes a larger share of its own budget, that share of ``epsilon``.
         """
-        total = self.total(release)
-        if self.fallback < math.inf and total <= self.epsilon:
-            total = max(total, self.fallback_total(release) / self.fallback * self.epsilon)
-        return total
+        first, *others = self.held(release)
+        most = 0.0
+        for label, own in (first, *others):
+            if most > self.epsilon and label.problem.known is not first[0].problem.known:
+                break  # a budget is exceeded already, and the totals without the assumption take as long
+            total = self.total(label)
+            share = total if own == self.epsilon else total / own * self.epsilon
+            most = max(most, share if total <= own else max(share, math.nextafter(self.epsilon, math.inf)))
+        return most
 
     def fallback_total(self, release: AnyRelease) -> float:
         """`total` if voters that are not affected may be any mechanism of their epsilon."""
         return self.total(one_label(release).of_any_voters())
 
     def total(self, release: AnyRelease) -> float:
-        """A certified total epsilon of all labels, infinite if there is none."""
-        label = one_label(release)
+        """A certified total epsilon of all labels, infinite if there is none; the largest over kinds of change."""
+        label, *others = one_label(release).kinds.values()
+        if others:
+            return max(map(self.total, (label, *others)))
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
@@ -186,21 +208,26 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim
 def pays(design: Design, budget: Budget) -> bool:
     """Whether a ledger, which composes on another grid, also allows all labels of the budget."""
     within = fixed_within if budget.voters == "fixed" else labels_within
-    held: list[tuple[AnyRelease, float]] = [(design, budget.epsilon)]
-    if budget.fallback < math.inf:
-        held.append((one_label(design).of_any_voters(), budget.fallback))
-    return all(within(release, epsilon, budget.delta, budget.queries) >= budget.queries for release, epsilon in held)
+    held = budget.held(design)
+    return all(within(label, epsilon, budget.delta, budget.queries) >= budget.queries for label, epsilon in held)
 
 
 @usual_arithmetic
-def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
+def max_queries(
+    design: Design,
+    total_epsilon: float | Sequence[float],
+    total_delta: float | Sequence[float],
+    *,
+    voters: str | None = None,
+) -> int:
     """The certified number of labels of one design that are (total_epsilon, total_delta)-DP together.
 
     Parameters
     ----------
     design : Design
-    total_epsilon : float >= 0, nats
-    total_delta : float in [0, 1)
+    total_epsilon : float >= 0, nats, or a list of one for each kind of change
+    total_delta : float in [0, 1), or a list of one for each kind of change
+        Where each group of the design has a limit of its own, every budget must cover the labels.
     voters : {"fresh", "fixed"}
         No default, unless all voters are non-private; see `darrm.accounting.compose`.
 
@@ -224,7 +251,10 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     28
     """
     kind = check_voters(voters, one_label(design).epsilons)
-    total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
-    if kind == "fixed":
-        return fixed_within(design, total_epsilon, total_delta, MOST_LABELS)
-    return labels_within(design, total_epsilon, total_delta, MOST_LABELS)
+    label, most = one_label(design), MOST_LABELS
+    epsilons = for_each_kind(label.problem, "total_epsilon", total_epsilon)
+    deltas = for_each_kind(label.problem, "total_delta", total_delta)
+    for name, own in label.kinds.items():
+        epsilon, delta = check_total_epsilon(epsilons[name]), check_total_delta(deltas[name], "total_delta")
+        most = (fixed_within if kind == "fixed" else labels_within)(own, epsilon, delta, most) if most else 0
+    return most

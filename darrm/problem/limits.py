@@ -141,8 +141,8 @@ def guarantees(problem: Problem) -> tuple[Limit[Any], ...]:
 
 
 def by_kind(problem: Problem, said: Callable[[Any], str]) -> str:
-    """``said`` of the problem, or of that of every kind of change: "x for group 1, y for group 2"."""
-    return ", ".join(said(kind) + f" for {name}" * bool(name) for name, kind in problem.kinds.items())
+    """``said`` of the problem, or of that of every kind: "x for a change in group 1, y for a change in group 2"."""
+    return ", ".join(said(kind) + f" for a change in {name}" * bool(name) for name, kind in problem.kinds.items())
 
 
 @lru_cache(maxsize=128)

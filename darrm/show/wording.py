@@ -72,8 +72,8 @@ def rule(name: str) -> str:
 
 
 def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
-    """(epsilon, delta) of one release in print, rounded up."""
-    return f"({at_least(problem.release_epsilon)}, {at_least(problem.delta, 4)})-DP"
+    """(epsilon, delta) of one release in print, rounded up; of every kind of change, if each has its own."""
+    return limits.by_kind(problem, lambda kind: f"({at_least(kind.release_epsilon)}, {at_least(kind.delta, 4)})-DP")
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:
@@ -98,6 +98,8 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     if voters is not None and without_privacy(problem.groups):
         private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
     affected = f"at most {problem.max_affected} voter{'s' * (problem.max_affected > 1)}{_of_groups(problem)}"
+    if len(problem.kinds) == len(problem.groups) > 1:
+        affected += ", all of one group"
     affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
     others = []
     if once and voters == "fresh" and not without_privacy(problem.groups):
