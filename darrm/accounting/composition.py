@@ -130,7 +130,9 @@ def _of_counts(
         )
     K, classes = of_votes(mechanism, K, classes)
     queries = check_count("queries", queries)
-    return of_labels(mechanism, K, classes, queries, check_total_delta(delta), real("tolerance", tolerance, 0, ends="()"))
+    return of_labels(
+        mechanism, K, classes, queries, check_total_delta(delta), real("tolerance", tolerance, 0, ends="()")
+    )
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:

@@ -445,8 +445,8 @@ def _proved(
             continue
         raise CertificateError(
             f"This {encoding.key} is not certified ({kind.release_epsilon:.15g}, {kind.delta:.15g})-DP"
-            f"{f' for a change in {name}' * bool(name)}: it needs delta up to {own.needed_delta:.17g}, at {own.worst_case}. "
-            f"{noise} {by} `darrm.repair`, or raise {epsilon} or delta.",
+            f"{f' for a change in {name}' * bool(name)}: it needs delta up to {own.needed_delta:.17g}, at "
+            f"{own.worst_case}. {noise} {by} `darrm.repair`, or raise {epsilon} or delta.",
             problem=problem,
             certificate=certificate,
         )

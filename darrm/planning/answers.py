@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from darrm._lazy import view
 from darrm.baselines.entries import Comparison
@@ -33,6 +35,14 @@ class Step:
     wrong: float
     public: float
     aggregator: float
+
+
+class OfKind(NamedTuple):
+    """The budget and the costs of all labels for one kind of change; see `Plan`."""
+
+    total_epsilon: float
+    spent: float
+    fallback: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +91,9 @@ class Plan:
     fallback_epsilon, fallback : float
         With a known randomizer: the second budget, and the total epsilon of all labels, at ``total_delta``, if only the
         affected voters randomize as stated and the others may be any mechanism. Else NaN.
+    of : mapping from str to OfKind
+        Where each group has a budget of its own, ``total_epsilon``, ``spent`` and ``fallback`` of each kind of change,
+        such as ``of["group 1"]``; those of the plan are then the largest. Empty if all changes have one budget.
     counts : float
         With a known randomizer: the counts of the votes of all queries together are (counts, total_delta)-DP against
         somebody who sees them, but no vote. Else NaN.
@@ -106,6 +119,7 @@ class Plan:
     fallback_epsilon: float = math.nan
     fallback: float = math.nan
     counts: float = math.nan
+    of: Mapping[str, OfKind] = field(default_factory=dict)
 
     @property
     def called(self) -> str:

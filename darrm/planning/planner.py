@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from darrm._validation import check_voters, real
 from darrm.accounting.counts import counts_total
 from darrm.accounting.noisy_max import sigma_of_any_votes
-from darrm.accounting.releases import AnyRelease
+from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.search import Budget, checked_budget, pays
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
@@ -22,12 +22,13 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import OutOfTime
 from darrm.numerics.printed import at_least
 from darrm.objectives import Objective
-from darrm.planning.answers import Plan, Step
+from darrm.planning.answers import OfKind, Plan, Step
 from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import at_one_total
 from darrm.planning.dependence import dependence
 from darrm.planning.designs import design_within
+from darrm.planning.kinds import design_for_kinds
 from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
 from darrm.priors import Prior
@@ -60,7 +61,7 @@ def plan(
     epsilon: float | str | None = None,
     Delta: float = 0.0,
     queries: int,
-    total_epsilon: float,
+    total_epsilon: float | Sequence[float],
     total_delta: float,
     fallback_epsilon: float | None = None,
     voters: str | None = None,
@@ -93,9 +94,10 @@ def plan(
         Each of K voters is (epsilon, Delta)-DP.
     queries : int in [1, 1e7]
         Number of labels, each made from its own votes, which are released once.
-    total_epsilon : float > 0, nats
+    total_epsilon : float > 0, nats, or a list of one for each group
     total_delta : float in [0, 1)
-        The privacy budget for all labels together.
+        The privacy budget for all labels together. A list promises each group its own, as in `darrm.DecisionProblem`: a
+        change in group g alone costs at most (total_epsilon[g], total_delta). No mechanisms are compared then.
     fallback_epsilon : float > 0, nats, default twice ``total_epsilon``
         With a known randomizer: a second budget, (fallback_epsilon, total_delta), which the same labels keep if only
         the affected voters randomize as stated and the others may be any mechanism. ``math.inf`` asks for none. If it
@@ -169,11 +171,15 @@ def plan(
     given, free = groups_of(groups, K, epsilon, Delta)
     voters = check_voters(voters, [group.epsilon for group in given])
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
+    each = list(total_epsilon) if isinstance(total_epsilon, list | tuple) else []
+    of_kinds = [checked_budget(queries, one, total_delta, voters, until).epsilon for one in each]
+    budget = checked_budget(queries, max(of_kinds, default=total_epsilon), total_delta, voters, until)
     budget = replace(budget, fallback=_fallback(fallback_epsilon, given, budget.epsilon))
+    if of_kinds and free:
+        raise InputError('epsilon "auto" is for one total_epsilon. Pass the epsilon of the votes, or one total.')
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, aggregator_epsilon)
-        if len(given) > 1 or free or any(other is not None for other in others):
+        if len(given) > 1 or free or of_kinds or any(other is not None for other in others):
             raise InputError(
                 "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
             )
@@ -205,6 +211,9 @@ def plan(
             adjacency,
             budget.voters,
         )
+    if of_kinds:
+        setting, compare = replace(setting, shares=tuple(one / budget.epsilon for one in of_kinds)), False
+        budget = replace(budget, of=dict(zip(setting.problem(1.0, 0.5).kinds, of_kinds, strict=True)))
     if free:
         end = end_of(setting, free, budget, at_most, aggregator_epsilon)
         steps = [(each, setting.with_epsilon(each, free)) for each in (*series(end), end)]
@@ -242,6 +251,16 @@ def _otherwise(setting: Setting, budget: Budget, design: Design) -> tuple[float,
     if not setting.model.known:
         return math.nan, math.nan, math.nan
     return budget.fallback, budget.fallback_total(design), counts_total(setting.model, budget.queries, budget.delta)
+
+
+def _of_kinds(budget: Budget, design: Design) -> dict[str, OfKind]:
+    """The budget and the totals of each kind of change; none if all changes have one budget."""
+    known = design.problem.known
+    return {
+        name: OfKind(budget.of[name], budget.total(own), budget.fallback_total(own) if known else math.nan)
+        for name, own in one_label(design).kinds.items()
+        if name
+    }
 
 
 def _as_one_group(setting: Setting) -> str:
@@ -327,12 +346,14 @@ class _Planner:
             self._complete,
             dependence(setting, design.table),
             *_otherwise(setting, budget, design),
+            _of_kinds(budget, design),
         )
 
     def _design(self, setting: Setting) -> Design:
         self._tell("searching for the best noise")
         try:
-            design = design_within(setting, self._budget, self._found.append)
+            search = design_for_kinds if setting.shares else design_within
+            design = search(setting, self._budget, self._found.append)
         except (OutOfTime, KeyboardInterrupt) as stop:
             # A ledger composes on another grid than the search: the budget must cover the labels on both.
             paid = next((design for design in reversed(self._found) if pays(design, self._budget)), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -42,6 +42,9 @@ class Setting:
     base : tuple of float, or None
         The accuracy of a voter of each group before it randomizes its answer; None if votes are not randomized answers.
     shape : {"free", "ordered", "monotone"}
+    shares : tuple of float
+        Where each group has a budget of its own, the epsilon of a label for each kind of change, as a share of that of
+        `problem`, at most 1; empty if all changes have one budget.
     of_gamma : bool
         Whether the design is a noise function for the majority of one group; the objective is then one of the paper's.
     """
@@ -54,15 +57,28 @@ class Setting:
     base: tuple[float, ...] | None = None
     shape: str = "free"
     of_gamma: bool = False
+    shares: tuple[float, ...] = ()
 
-    def problem(self, epsilon: float | None = None, delta: float | None = 0.0) -> AnyProblem:
-        """The problem of one label; if epsilon is not given or delta is None, they are the cost of the votes."""
+    def problem(self, epsilon: float | Sequence[float] | None = None, delta: float | None = 0.0) -> AnyProblem:
+        """The problem of one label; if epsilon is not given or delta is None, they are the cost of the votes.
+
+        With `shares` the epsilon of each kind of change is its share of epsilon, or its own of a sequence.
+        """
         if self.of_gamma:
-            return self._majority_problem(math.inf if epsilon is None else epsilon, delta)
-        some = DecisionProblem(self.groups, 1.0, 0.5, self.classes, self.max_affected, self.adjacency)
-        epsilon = min(rounded_up(losses(some.affected)), MAX_EPSILON) if epsilon is None else epsilon
-        delta = some.least_delta if delta is None else delta
-        return DecisionProblem(self.groups, epsilon, delta, self.classes, self.max_affected, self.adjacency)
+            return self._majority_problem(math.inf if epsilon is None else epsilon, delta)  # type: ignore[arg-type]
+        shares = self.shares or (1.0,)
+        if isinstance(epsilon, float | int):
+            epsilon = [epsilon * share for share in shares]
+        if epsilon is None or delta is None:
+            kinds = self._of([1.0] * len(shares), 0.5).kinds.values()
+            if epsilon is None:
+                epsilon = [min(rounded_up(losses(kind.affected)), MAX_EPSILON) for kind in kinds]
+            delta = max(kind.least_delta for kind in kinds) if delta is None else delta
+        return self._of(epsilon, delta)
+
+    def _of(self, epsilons: Sequence[float], delta: float) -> DecisionProblem:
+        each: float | list[float] = list(epsilons) if self.shares else epsilons[0]
+        return DecisionProblem(self.groups, each, delta, self.classes, self.max_affected, self.adjacency)
 
     def _majority_problem(self, epsilon: float, delta: float | None) -> MajorityProblem:
         [votes] = self.groups

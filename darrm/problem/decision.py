@@ -202,10 +202,9 @@ def decision_by(model: VoterModel, epsilon: float, delta: float = 0.0) -> Decisi
 
 def any_voters(problem: AnyProblem) -> AnyProblem:
     """The problem where voters of a known randomizer may be any mechanism of the same epsilon: the assumption fails."""
-    if not problem.known:
+    if isinstance(problem, MajorityProblem) or not problem.known:
         return problem
-    groups = tuple(but(group, randomizer=None, colluders=0) for group in problem.groups)
-    return decision_by(replace(problem.model, groups=groups), problem.release_epsilon, problem.delta)
+    return replace(problem, groups=tuple(but(group, randomizer=None, colluders=0) for group in problem.groups))
 
 
 def _of_one_group_each(model: VoterModel, limits: int, max_affected: int | None) -> VoterModel:

@@ -35,6 +35,13 @@ CURVE_TITLE = "Label error rate by the epsilon of one vote"
 def together(plan: Plan) -> str:
     """What all labels guarantee; first of all that they hardly depend on the votes, if that is so."""
     subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
+    if plan.of:
+        each = listed(
+            f"({at_least(own.spent)}, {exactly(plan.total_delta)})-DP for a change in {name}, within "
+            f"{pair(own.total_epsilon, plan.total_delta)}"
+            for name, own in plan.of.items()
+        )
+        return f"{_hardly(plan)}{subject} {each} (certified)."
     return (
         f"{_hardly(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
         f"privacy budget {pair(plan.total_epsilon, plan.total_delta)}."
@@ -47,10 +54,12 @@ def otherwise(plan: Plan) -> list[str]:
         return []
     problem, delta = plan.design.problem, exactly(plan.total_delta)
     labels = "The label is" if plan.queries == 1 else "All labels together are"
+    each = {f" for a change in {name}": own.fallback for name, own in plan.of.items()} or {"": plan.fallback}
+    totals = listed(f"({at_least(fallback)}, {delta})-DP{of}" for of, fallback in each.items())
     records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
     return [
         f"This total holds if {assumption(problem)}.{records}",
-        f"{labels} ({at_least(plan.fallback)}, {delta})-DP if only the affected voters randomize as stated, and the "
+        f"{labels} {totals} if only the affected voters randomize as stated, and the "
         "others may be any mechanism. If you do not know which of the two holds, claim this total alone.",
         f"The counts of the votes, without the votes, are ({at_least(plan.counts)}, {delta})-DP for all queries "
         "together under the first assumption, against somebody who sees every count, as in secure aggregation.",

@@ -1,0 +1,178 @@
+"""The search for a design where each group has a privacy budget of its own, which every kind of change must keep.
+
+A table is the optimum under a limit for each kind of change, whose parameter is x times the share of the kind. The
+largest x within all budgets leaves some of them unspent: their shares are raised until all are spent, or until a larger
+share gains nothing. A second budget, for the case that the assumption on known randomizers fails, is a part like these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from darrm.accounting.gaussian import gdp, gdp_mu
+from darrm.accounting.releases import OneLabel
+from darrm.accounting.search import Budget, pays, spend
+from darrm.certificate.certificate import verify
+from darrm.certificate.engines import engine
+from darrm.design.design import Design
+from darrm.design.program import Search, variables
+from darrm.errors import BudgetError, CertificateError, InputError
+from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import ends_at
+from darrm.numerics.printed import exactly
+from darrm.planning.designs import without_noise
+from darrm.planning.setting import Setting
+from darrm.problem.decision import AnyProblem, decision_by
+from darrm.problem.limits import Limit, guarantees, profile_limits
+
+_MU = (1e-4, 12.0)  # least and largest parameter
+_BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
+_ROUNDS = 6
+_SPENT = 0.997  # share of a budget
+_GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
+_MOST_RAISED = 4.0  # times, in one round
+_LEAST_EPSILON = 1e-9  # of a label that does not depend on a group
+_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the budgets, as grids of composition differ
+
+
+def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
+    """The design of least expected cost found by the search, within the budget of every kind of change.
+
+    The families are the pure and, for two answers, the Gaussian one of `darrm.planning.designs.design_within`, with a
+    parameter for each kind. With a known randomizer, the second budget of each kind has a parameter of its own.
+
+    Raises
+    ------
+    InputError
+        If the problem is too large for any design.
+    BudgetError
+        If no noise within the budgets was found.
+    OutOfTime
+        If the time limit of the budget ends; every design passed to ``found`` is within the budget.
+
+    Examples
+    --------
+    Ten labels of five voters, of which two are promised less than the other three:
+
+    >>> import darrm
+    >>> from darrm.accounting.search import Budget
+    >>> from darrm.planning.kinds import design_for_kinds
+    >>> from darrm.planning.setting import Setting
+    >>> groups = darrm.VoterGroup(2, epsilon=0.5), darrm.VoterGroup(3, epsilon=0.5)
+    >>> budget = Budget(10, 2.0, 1e-5, "fresh", of={"group 1": 1.0, "group 2": 2.0})
+    >>> goal = darrm.objectives.truth([0.7, 0.7])
+    >>> setting = Setting(groups, 1, "replace-one", 2, goal, shares=(0.5, 1.0))
+    >>> total = darrm.accounting.compose(design_for_kinds(setting, budget), 10, delta=1e-5, voters="fresh")
+    >>> total.of["group 1"].upper <= 1.0, 1.5 < total.of["group 2"].upper <= 2.0
+    (True, True)
+    """
+    for kind in setting.problem(1.0, 0.5).kinds.values():
+        engine(kind).check_size(kind)
+    with ends_at(budget.until):
+        for reserve in _RESERVES:
+            search = _Search(setting, budget.scaled(1 - reserve), found)
+            search.run()
+            if search.best is not None and pays(search.best, budget):
+                return search.best
+    budgets = ", ".join(f"({exactly(epsilon)}, {exactly(budget.delta)})" for epsilon in budget.of.values())
+    raise BudgetError(
+        f"No noise was found that keeps {budget.queries} labels within {budgets}. Raise the budgets, ask fewer "
+        "queries, or make the voters more private."
+    )
+
+
+class _Search:
+    """The best design so far, and the families that may improve on it."""
+
+    def __init__(self, setting: Setting, budget: Budget, found: Callable[[Design], None]) -> None:
+        self._setting, self._budget, self._found = setting, budget, found
+        self.best: Design | None = None
+        self._failing = budget.delta / (2 * budget.queries) if setting.failing else 0.0
+
+    def run(self) -> None:
+        setting, budget = self._setting, self._budget
+        if setting.private:
+            plain = without_noise(setting)
+            if budget.cost(plain) <= budget.epsilon:
+                self._take(plain.table)
+                return
+        each = budget.epsilon / budget.queries
+        if budget.delta == 0 or budget.queries == 1:
+            self._spend(_pure, each * (1 - 1e-9))
+            return
+        mu = min(_MU[1], gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries) * _BINARY)
+        if setting.model.binary:
+            self._spend(_gaussian, mu)
+        self._spend(_pure, max(each, 0.8 * mu) * (1 - 1e-9))
+
+    def _held(self) -> list[tuple[AnyProblem, float]]:
+        """The problem of each part of the budget, with its first share."""
+        label = self._setting.label(self._setting.majority())
+        held = [(part.problem, epsilon) for part, epsilon in self._budget.held(label)]
+        return list(zip([problem for problem, _ in held], _shares(self._budget, [own for _, own in held]), strict=True))
+
+    def _spend(self, family: Family, guess: float) -> None:
+        """Raise x within all parts of the budget, and the shares of those that are then not spent."""
+        setting, budget, least = self._setting, self._budget, math.inf
+        problems, shares = map(list, zip(*self._held(), strict=True))
+        delta = budget.delta if budget.queries == 1 else self._failing
+        looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, budget.until)
+        for _ in range(_ROUNDS):
+
+            def label(x: float, shares: Sequence[float] = tuple(shares)) -> OneLabel:
+                parts = zip(problems, shares, strict=True)
+                limits = [limit for problem, share in parts for limit in family(problem, x * share, delta)]
+                return setting.label(Search(looked_for, limits, budget.until, "error", None).by_cuts()[0])
+
+            spent = spend(label, budget, guess, most=_MU[1], hopeless=self._hopeless)
+            if spent is None:
+                return
+            cost = setting.cost(spent.release.table)
+            self._take(spent.release.table)
+            used = [budget.total(part) / own for part, own in budget.held(spent.release)]
+            if min(used) >= _SPENT or cost > least * (1 - _GAIN):
+                return
+            least, most = min(cost, least), max(used)
+            shares = [share * min(most / max(own, 1e-9), _MOST_RAISED) for share, own in zip(shares, used, strict=True)]
+
+    def _hopeless(self, release: OneLabel) -> bool:
+        return self.best is not None and self._setting.cost(release.table) >= self.best.expected_cost
+
+    def _take(self, table: Array) -> None:
+        """Accept a table within the budgets, if its own tight epsilons can be certified."""
+        setting = self._setting
+        if self.best is not None and setting.cost(table) >= self.best.expected_cost:
+            return
+        delta = self._budget.delta if self._budget.queries == 1 else self._failing
+        with suppress(CertificateError, InputError):
+            certificate = verify(table, setting.problem(1.0, delta))
+            kinds = certificate.kinds.values() or [certificate]
+            each = [max(kind.tight_epsilon * (1 + 1e-9), _LEAST_EPSILON) for kind in kinds]
+            if len(each) > len(setting.groups):  # a change in several groups may be one in any of them
+                each[-1] = max(each)
+            self.best = Design(setting.problem(tuple(each), delta), table, setting.objective, setting.shape)
+            self._found(self.best)
+
+
+def _pure(problem: AnyProblem, epsilon: float, delta: float) -> tuple[Limit[Any], ...]:
+    """(epsilon, delta) alone."""
+    return guarantees(decision_by(problem.model, epsilon, delta))
+
+
+def _gaussian(problem: AnyProblem, mu: float, delta: float) -> tuple[Limit[Any], ...]:
+    """The profile of mu-Gaussian differential privacy, with ``delta`` beside."""
+    return profile_limits(problem, [(epsilon, own + delta) for epsilon, own in gdp(min(max(mu, _MU[0]), _MU[1]))])
+
+
+Family: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
+
+
+def _shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:
+    """The first shares: each part alone would spend its budget at the same x, by Gaussian differential privacy."""
+    if budget.delta == 0 or budget.queries == 1:
+        return [epsilon / budget.epsilon for epsilon in epsilons]
+    most = gdp_mu(budget.epsilon, budget.delta)
+    return [gdp_mu(epsilon, budget.delta) / most for epsilon in epsilons]
