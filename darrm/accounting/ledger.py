@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, truth
 from darrm.accounting import filters, rules
@@ -38,7 +38,7 @@ from darrm.accounting.ledger_file import (
 )
 from darrm.accounting.ledger_ids import Batch, batch_of, entered
 from darrm.accounting.released_once import check_ids, take_again
-from darrm.accounting.releases import one_label
+from darrm.accounting.releases import for_each_kind, one_label
 from darrm.accounting.search import max_queries
 from darrm.certificate.certificate import verify
 from darrm.design.design import Design
@@ -50,6 +50,15 @@ from darrm.storage.locks import locked
 
 _MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
+
+
+class Balance(NamedTuple):
+    """The budget of one kind of change, and what its releases cost together; see `Ledger.balances`."""
+
+    total_epsilon: float
+    total_delta: float
+    epsilon: float
+    delta: float
 
 
 class Ledger:
@@ -88,8 +97,8 @@ class Ledger:
         path: str | os.PathLike[str],
         design: Design | None = None,
         *,
-        total_epsilon: float,
-        total_delta: float,
+        total_epsilon: float | Sequence[float],
+        total_delta: float | Sequence[float],
         voters: str | None = None,
         rule: str = "exact",
         adjacency: str | None = None,
@@ -103,8 +112,9 @@ class Ledger:
             always reliable.
         design : Design, optional
             The design of the labels; needed by the rule "exact".
-        total_epsilon, total_delta : float
-            The privacy budget for all charges.
+        total_epsilon, total_delta : float, or a list of one for each kind of change
+            The privacy budget for all charges. A list is for a design with a limit for each group, by the rule "exact":
+            labels end when the first budget is spent.
         voters : {"fresh", "fixed"}
             No default, unless the rule is "exact" and all voters of the design are non-private; see
             `darrm.accounting.compose`. Fixed voters are one set of voters, whose cost is charged once for all their
@@ -150,16 +160,24 @@ class Ledger:
             )
         if design is None and rule == "exact":
             raise InputError('Rule "exact" is for one Design. Pass it, or take another rule.')
-        total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
+        if of_one and isinstance(total_epsilon, list | tuple):
+            problem = checked_design(design).problem
+            epsilons = for_each_kind(problem, "total_epsilon", total_epsilon).values()
+            deltas = for_each_kind(problem, "total_delta", total_delta).values()
+            budget: tuple[Any, Any] = (
+                [check_total_epsilon(one) + 0.0 for one in epsilons],
+                [check_total_delta(one, "total_delta") + 0.0 for one in deltas],
+            )
+        else:
+            budget = (check_total_epsilon(total_epsilon) + 0.0, check_total_delta(total_delta, "total_delta") + 0.0)
         known = _NEIGHBOURS if design is None else checked_design(design).problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
-        budget = (total_epsilon + 0.0, total_delta + 0.0)
         order = filters.best_order(*budget) if rule == "renyi" else None
-        failure = None if order is None else filters.FAILURES * total_delta
+        failure = None if order is None else filters.FAILURES * budget[1]
         state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], [])
         if order is not None and filters.filter_at(order, failure or 0.0, *budget).divergence <= 0:
             raise BudgetError(
-                f'Rule "renyi" allows nothing for a total of ({total_epsilon:g}, {total_delta:g}). Raise the budget, '
+                f'Rule "renyi" allows nothing for a total of ({budget[0]:g}, {budget[1]:g}). Raise the budget, '
                 'or use rule "basic".'
             )
         if design is not None:
@@ -374,14 +392,15 @@ class Ledger:
         Each call composes again: a fraction of a second at K = 11, more for larger K and thousands of labels. Each call
         certifies a bound on its own grid, so after a small charge it can be lower by a hundredth of a percent.
         """
-        state = self._state()
-        for account in state.designs.values():
-            for problem, table in account.label().tables if account.charged else ():
-                if not verify(table, problem).holds:
-                    raise CertificateError(
-                        f"{self.path} holds a release that does not satisfy its guarantee. Count it as spent."
-                    )
-        return rules.spent(state)
+        return rules.spent(self._verified())
+
+    def balances(self) -> dict[str, Balance]:
+        """The budget and the cumulative privacy loss of each kind of change; of all, "", if there is one budget.
+
+        Where each group of the design has a limit of its own, `spent` is the largest of them.
+        """
+        kinds = self._verified().kinds
+        return {name: Balance(kind.total_epsilon, kind.total_delta, *rules.spent(kind)) for name, kind in kinds.items()}
 
     @contextmanager
     def _taken(
@@ -399,6 +418,17 @@ class Ledger:
             with entered(self.path, state, batch, again=again) as rows:
                 self._take(state, account, n, note, rows.repeated)
         yield
+
+    def _verified(self) -> State:
+        """The current state, whose releases are certified again; `CertificateError` if one is not."""
+        state = self._state()
+        for account in state.designs.values():
+            for problem, table in account.label().tables if account.charged else ():
+                if not verify(table, problem).holds:
+                    raise CertificateError(
+                        f"{self.path} holds a release that does not satisfy its guarantee. Count it as spent."
+                    )
+        return state
 
     def _state(self) -> State:
         """The current state of the file."""
@@ -464,7 +494,7 @@ def _check_pays(state: State, account: Labels, design: Design) -> None:
         pays = False
     if not pays:
         raise BudgetError(
-            f"A total of ({state.total_epsilon:g}, {state.total_delta:g}) does not cover one label of this design. "
+            f"A total of {state.budget} does not cover one label of this design. "
             + (
                 "By rule composed fixed voters are charged their whole own cost, epsilon and delta, which covers any "
                 "number of labels. Raise the budget to it, or use rule exact for a design with noise."

@@ -8,12 +8,13 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
 from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
+from darrm.accounting.releases import for_each_kind
 from darrm.design.content import problem_in_file
 from darrm.errors import InputError, OutputError, RecoveredLabelsWarning
 from darrm.problem.groups import plain_values
@@ -77,7 +78,7 @@ class KeptIds:
 class State:
     """The content of a ledger."""
 
-    total_epsilon: float
+    total_epsilon: float  # where the design has several limits, also a list of one for each kind of change; as delta
     total_delta: float
     voters: str
     rule: str
@@ -108,8 +109,38 @@ class State:
         """Whether the budget covers the own cost of the fixed voters, and so any number of labels."""
         if self.voters != "fixed" or self.rule != "exact":
             return False
+        kinds = [(kind, account.problem) for kind in self.kinds.values() for account in kind.designs.values()]
+        return all(fixed_voters(problem, kind.total_delta) <= float(kind.total_epsilon) for kind, problem in kinds)
+
+    @property
+    def kinds(self) -> dict[str, State]:
+        """The state of each kind of change that has a limit of its own, by name; itself, "", if all have one.
+
+        The account is then that of the label for this kind, and the budget that of the kind.
+        """
+        if self.rule != "exact":
+            return {"": self}
         (account,) = self.designs.values()
-        return fixed_voters(account.problem, self.total_delta) <= float(self.total_epsilon)
+        kinds = account.problem.kinds
+        if len(kinds) == 1 and isinstance(self.total_epsilon, float | int):
+            return {"": self}
+        epsilons = for_each_kind(account.problem, "total_epsilon", self.total_epsilon)
+        deltas = for_each_kind(account.problem, "total_delta", self.total_delta)
+        found = {}
+        for name, problem in kinds.items():
+            own = replace(account, problem=problem)
+            epsilon, delta = epsilons[name], deltas[name]
+            found[name] = replace(self, total_epsilon=epsilon, total_delta=delta, designs={own.name: own})
+        return found
+
+    @property
+    def budget(self) -> str:
+        """The budget of each kind of change, in print."""
+        each = self.kinds.items()
+        return ", ".join(
+            f"({kind.total_epsilon:g}, {kind.total_delta:g})" + f" for a change in {name}" * bool(name)
+            for name, kind in each
+        )
 
     def limit(self, account: Labels) -> int:
         """The largest number of labels of a design in all, whatever sums allow."""
@@ -235,8 +266,6 @@ def _read(path: Path) -> State:
 
 def _check(state: State) -> None:
     """Refuse content that no ledger writes, before any of it is used, because a file may come from elsewhere."""
-    check_total_epsilon(state.total_epsilon)
-    check_total_delta(state.total_delta, "total_delta")
     check_voters(state.voters)
     adjacency_text(state.adjacency)
     for name, value, most in (("order", state.order, math.inf), ("failure", state.failure, state.total_delta)):
@@ -250,6 +279,9 @@ def _check(state: State) -> None:
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
     if state.rule == "exact" and (len(state.designs) != 1 or state.others):
         raise InputError("rule 'exact' is for one design")
+    for kind in state.kinds.values():
+        check_total_epsilon(kind.total_epsilon)
+        check_total_delta(kind.total_delta, "total_delta")
     for name, account in state.accounts.items():
         if name != account.name:
             raise InputError("an account does not match its name")

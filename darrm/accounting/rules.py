@@ -85,6 +85,11 @@ def _check_known(state: State, account: Labels) -> None:
     """
     if state.voters == "fixed":
         check_fresh(account.problem)
+    if state.rule != "exact" and len(account.problem.kinds) > 1:
+        raise InputError(
+            f'Rule "{state.rule}" has one budget, and this design a limit for each group. Keep a ledger by the rule '
+            '"exact" for it, with a budget for each.'
+        )
     for other in state.designs.values():
         known = account.problem.known or other.problem.known
         if known and other.charged and voters_of(other.problem) != voters_of(account.problem):
@@ -97,11 +102,13 @@ def _check_known(state: State, account: Labels) -> None:
 
 def _take_exact(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels):
-        limit = _limit(state, account)
-        if account.charged - n > limit:
-            raise InputError(_ABOVE)
-        check_left(n, account.charged - n, limit)
-        released_once.check(state, account)
+        for kind in state.kinds.values():  # the first kind of change whose budget is spent refuses
+            (own,) = kind.designs.values()
+            limit = _limit(kind, own)
+            if own.charged - n > limit:
+                raise InputError(_ABOVE)
+            check_left(n, own.charged - n, limit)
+            released_once.check(kind, own)
 
 
 def _take_composed(state: State, account: Account, n: int) -> None:
@@ -155,7 +162,9 @@ def remaining(state: State, account: Labels) -> int | None:
     if state.endless:
         return None
     if state.rule == "exact":
-        return max(0, released_once.limit(state, account, _limit(state, account)) - account.charged)
+        each = [(kind, own) for kind in state.kinds.values() for own in kind.designs.values()]
+        left = [released_once.limit(kind, own, _limit(kind, own)) - own.charged for kind, own in each]
+        return max(0, min(left))
     if state.rule == "composed":
         return max(0, _allowed_beside(state, account) - account.charged)
     if state.rule == "basic":
@@ -163,13 +172,18 @@ def remaining(state: State, account: Labels) -> int | None:
     allowed = _filter(state)
     used = divergences(state, allowed.order)
     one = filters.of_release(account.label().gives(), allowed.order)
-    left = [(a - s) * (1 - 1e-12) / o for a, s, o in zip(allowed[1:], used, one, strict=True) if o]
-    return int(max(0, min(left, default=MOST_LABELS)))
+    more = [(a - s) * (1 - 1e-12) / o for a, s, o in zip(allowed[1:], used, one, strict=True) if o]
+    return int(max(0, min(more, default=MOST_LABELS)))
 
 
 @usual_arithmetic
 def spent(state: State) -> tuple[float, float]:
-    """(epsilon, delta) of all charges, rounded up; at most the budget."""
+    """(epsilon, delta) of all charges, rounded up; at most the budget. The largest, if each group has a budget."""
+    kinds = state.kinds
+    if len(kinds) > 1:
+        epsilons, deltas = zip(*map(spent, kinds.values()), strict=True)
+        return max(epsilons), max(deltas)
+    (state,) = kinds.values()
     if not any(account.charged for account in state.accounts.values()):
         return 0.0, 0.0
     if state.rule == "basic":

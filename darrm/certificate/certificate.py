@@ -114,6 +114,7 @@ def verify(release: ArrayLike, problem: Problem) -> Certificate:
     >>> found.holds, round(found.tight_epsilon, 4), round(found.needed_delta, 4)
     (False, 1.0, 0.1525)
     """
+    engine(problem)  # refuses what is no problem
     each, table = {}, None
     for (name, kind), limit in zip(problem.kinds.items(), guarantees(problem), strict=True):
         engine(kind).check_size(kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 @click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
 @common.file_argument
 @common.number("--queries", "Number of labels.")
-@common.number("--total-epsilon", "In place of --queries: find how many labels this epsilon covers, in nats.")
+@click.option(
+    "--total-epsilon",
+    type=common.Numbers(),
+    help="In place of --queries: find how many labels this epsilon covers, in nats. E1,E2,...: one for each group.",
+)
 @common.number("--delta", "Delta of all labels together.", required=True)
 @common.voters_option
 @common.json_option
 def command(
-    file: Path, queries: int | None, total_epsilon: float | None, delta: float, voters: str | None, as_json: bool
+    file: Path, queries: int | None, total_epsilon: Any, delta: float, voters: str | None, as_json: bool
 ) -> None:
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
     from darrm._validation import check_voters
@@ -38,18 +42,25 @@ def command(
     absent = design.absent
     if queries is None:
         from darrm.accounting.fixed import fixed_voters
+        from darrm.accounting.releases import for_each_kind
         from darrm.accounting.search import max_queries
         from darrm.accounting.theorems import MOST_LABELS
 
-        most = max_queries(design, total_epsilon, delta, voters=voters)  # type: ignore[arg-type]
+        most = max_queries(design, total_epsilon, delta, voters=voters)
+        kinds, epsilons = design.problem.kinds, for_each_kind(design.problem, "--total-epsilon", total_epsilon)
         if as_json:
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
         else:
-            paid = voters == "fixed" and fixed_voters(design.problem, delta) <= float(total_epsilon or 0)
+            of_voters = [fixed_voters(kind, delta) <= float(epsilons[name]) for name, kind in kinds.items()]
+            paid = voters == "fixed" and all(of_voters)
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
+            budget = wording.listed(
+                wording.pair(float(epsilon), delta) + f" for a change in {name}" * bool(name)
+                for name, epsilon in epsilons.items()
+            )
             console.print(
-                f"{wording.pair(float(total_epsilon or 0), delta)} covers "
+                f"{budget} {'covers' if len(kinds) == 1 else 'cover'} "
                 f"{'any number of labels' if paid else many} of {voters} voters."
             )
             console.print(_rests_on(design, voters, absent))
@@ -61,10 +72,11 @@ def command(
         common.print_json(asdict(total))
         return
     console = common.console()
-    console.print(wording.cost(total, design.problem))
-    for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
-        console.print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
-    if any(wording.rule(name) == wording.PURE for name in total.bounds):
+    for kind, own in (total.of or {"": total}).items():
+        console.print(f"A change in {kind}. " * bool(kind) + wording.cost(own, design.problem.kinds[kind]))
+        for name, value in sorted(own.bounds.items(), key=lambda item: item[1]):
+            console.print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
+    if any(wording.rule(name) == wording.PURE for own in (total, *total.of.values()) for name in own.bounds):
         console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
 

@@ -34,17 +34,23 @@ if TYPE_CHECKING:
 
 def tightness(design: Design) -> str:
     """Needed delta and tight epsilon of one release, the largest for any attendance if voters may be absent."""
-    tables, delta = tables_of(design), design.problem.delta
-    needed = max(part.certificate.needed_delta for part in tables)
-    tight = max(part.certificate.tight_epsilon for part in tables)
-    holds = all(part.certificate.holds for part in tables)
-    short = at_least(needed)
-    if (float(short) <= delta) != holds:
-        short = exactly(needed)
-    return (
-        f"needed delta {short} {'<=' if holds else '>'} delta {exactly(delta)}; tight epsilon {at_least(tight)} at "
-        f"delta {exactly(delta)}{', whoever is absent' * (len(tables) > 1)}"
-    )
+    tables = tables_of(design)
+    of_kinds = design.certificate.kinds or {"": design.certificate}
+    each = []
+    for name, kind in design.problem.kinds.items():
+        certificates = [of_kinds[name]] if name else [part.certificate for part in tables]
+        needed = max(certificate.needed_delta for certificate in certificates)
+        tight = max(certificate.tight_epsilon for certificate in certificates)
+        holds = all(certificate.holds for certificate in certificates)
+        short = at_least(needed)
+        if (float(short) <= kind.delta) != holds:
+            short = exactly(needed)
+        each.append(
+            f"needed delta {short} {'<=' if holds else '>'} delta {exactly(kind.delta)}; tight epsilon "
+            f"{at_least(tight)} at delta {exactly(kind.delta)}{f' for a change in {name}' * bool(name)}"
+            f"{', whoever is absent' * (len(tables) > 1)}"
+        )
+    return "; ".join(each)
 
 
 class Number(click.ParamType[Any]):
@@ -54,6 +60,17 @@ class Number(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         return number_of(value)
+
+
+class Numbers(Number):
+    """A number, or several with commas between: one for each kind of change."""
+
+    name = "number[,...]"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if isinstance(value, str) and "," in value:
+            return [number_of(part.strip()) for part in value.split(",")]
+        return super().convert(value, param, context)
 
 
 class Picture(AnyPath):
@@ -139,11 +156,13 @@ def majority_options(
             "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. If Delta = 0, no noise is needed from "
             "m = K/2 on." + " With --group: only if all voters have the same epsilon." * (not required),
         ),
-        click.option("--release-epsilon", *others, "release_epsilon", type=Number(), help=release_epsilon),
+        click.option("--release-epsilon", *others, "release_epsilon", type=Numbers(), help=release_epsilon),
         _privacy_options(required),
-        number(
+        click.option(
             "--delta",
-            f"Delta of one label [1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if no group has one'}].",
+            type=Numbers(),
+            help="Delta of one label [1 - (1 - Delta)^max(m, 1)"
+            f"{'' if required else '; --group: 0 if no group has one'}].",
         ),
         max_affected_option,
         click.option(
@@ -181,8 +200,13 @@ voters_option = click.option(
     "and is private over all its answers together.",
 )
 budget_options = options(
-    number("--total-epsilon", "Privacy budget: epsilon of all labels together, in nats.", required=True),
-    number("--total-delta", "Privacy budget: delta of all labels together.", required=True),
+    click.option(
+        "--total-epsilon",
+        type=Numbers(),
+        required=True,
+        help="Privacy budget: epsilon of all labels together, in nats. E1,E2,...: a budget for each group.",
+    ),
+    click.option("--total-delta", type=Numbers(), required=True, help="Privacy budget: delta of all labels together."),
     voters_option,
 )
 

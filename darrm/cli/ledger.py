@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from darrm.problem.limits import adjacency_in_print
 from darrm.show import wording
 
 if TYPE_CHECKING:
-    from darrm.accounting.ledger import Ledger
+    from darrm.accounting.ledger import Balance, Ledger
     from darrm.design.design import Design
     from darrm.problem.groups import ByGroups
 
@@ -136,7 +136,8 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
     status = ledger.status()
     if design is not None:
         status["left"] = ledger.remaining(design)
-    epsilon, delta = ledger.spent()
+    balances = ledger.balances()
+    epsilon, delta = (max(own) for own in zip(*((own.epsilon, own.delta) for own in balances.values()), strict=True))
     once = not status["again"]
     rests_on = ledger.rests_on()
     rests = [
@@ -144,13 +145,12 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
         for problem, absent in rests_on
     ]
     if as_json:
-        common.print_json(
-            {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
-        )
+        of = {kind: own._asdict() for kind, own in balances.items() if kind}
+        values = {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
+        common.print_json({**values, "of": of} if of else values)
         return
-    budget = wording.pair(status["total_epsilon"], status["total_delta"])
-    failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
-    spent = f"({wording.at_least(epsilon)}, {failure})"
+    budget = wording.listed(_of_each(balances, lambda own: wording.pair(own.total_epsilon, own.total_delta)))
+    spent = wording.listed(_of_each(balances, _spent))
     if status["rule"] == "exact":
         text = _of_one_design(status, budget, spent, [problem for problem, _ in rests_on])
     else:
@@ -178,6 +178,16 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
     for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked]:
         if told:
             common.console().print(told)
+
+
+def _of_each(balances: Mapping[str, Balance], said: Callable[[Balance], str]) -> list[str]:
+    """``said`` of the balance of each kind of change, by name if there are several."""
+    return [said(own) + f" for a change in {kind}" * bool(kind) for kind, own in balances.items()]
+
+
+def _spent(own: Balance) -> str:
+    delta = wording.exactly(own.delta) if own.delta == own.total_delta else wording.at_least(own.delta)
+    return f"({wording.at_least(own.epsilon)}, {delta})"
 
 
 def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
@@ -217,6 +227,8 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Se
 
         left = "any number left: the budget covers the cost of these voters themselves"
         for problem in problems:
+            if len(problem.kinds) > 1:
+                continue
             price = fixed_voters(problem, status["total_delta"])
             if price <= status["total_epsilon"]:
                 voters = f"({wording.at_least(price)}, {wording.exactly(status['total_delta'])})"

@@ -93,7 +93,8 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         suggest("To save the design", "plan", *options_given(), "--out", "design.json")
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
-        total = ("--total-epsilon", float(answer.total_epsilon), "--total-delta", float(answer.total_delta))
+        epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
+        total = ("--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta))
         count = "To charge its labels to a ledger"
         if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon:
             rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
@@ -142,6 +143,7 @@ def plan_values(answer: Plan) -> dict[str, object]:
     values = {name: value for name, value in vars(answer).items() if name not in ("design", "curve", "comparison")}
     values["design"] = as_dict(made)
     values["on_votes"] = None if answer.on_votes is None else asdict(answer.on_votes)
+    values["of"] = {kind: own._asdict() for kind, own in answer.of.items()}
     values["curve"] = [asdict(step) for step in answer.curve]
     values["comparison"] = [] if answer.comparison is None else comparison_values(answer.comparison)
     values["cost_at_least"] = None if answer.comparison is None else answer.comparison.cost_at_least

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -137,8 +139,8 @@ def command(
             {
                 "labels": n,
                 "out": str(out),
-                "epsilon_of_one_label": design.problem.release_epsilon,
-                "delta_of_one_label": design.problem.delta,
+                "epsilon_of_one_label": _of_kinds(design.problem, lambda kind: kind.release_epsilon),
+                "delta_of_one_label": _of_kinds(design.problem, lambda kind: kind.delta),
                 "columns": {f"group {g}": list(own) for g, own in enumerate(_of_groups(design.problem, voters), 1)},
                 **({} if status is None else {"ledger": status}),
             }
@@ -155,21 +157,27 @@ def command(
         remaining = ledger.remaining(design)
         left = "" if remaining is None else f", {remaining} left"
         settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
-        budget = wording.pair(status["total_epsilon"], status["total_delta"])
         rests_on = ledger.rests_on()
+        budget = wording.budgets(status, [problem for problem, _ in rests_on])
         rests = " and ".join(
             wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
             for problem, absent in rests_on
         )
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
-            f"all labels that it allows are {budget}-DP together, rule {status['rule']}{settled}, {rests}"
+            f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:
         common.note(_several(design.problem))
         if n > 1 and not as_json:
             suggest_budget(file, design, (min(n, _MOST_QUERIES), 10, 1))
+
+
+def _of_kinds(problem: Any, number: Callable[[Any], float]) -> float | dict[str, float]:
+    """A number of the problem, or that of each kind of change."""
+    each = {name: number(kind) for name, kind in problem.kinds.items()}
+    return each if len(each) > 1 else each[""]
 
 
 def _of_groups(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ...]) -> list[tuple[str, ...]]:

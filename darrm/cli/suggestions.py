@@ -78,7 +78,8 @@ def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES
     if without_privacy(design.problem.groups):
         kind, which = [], ""
     for number in queries:
-        delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
+        most = max(kind.delta for kind in design.problem.kinds.values())
+        delta = max(1e-5, float(shown(2 * number * most, 1, up=True)))
         if delta <= 1e-3:
             labels = f"{number} label{'s' * (number > 1)}"
             suggest(

@@ -67,7 +67,7 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
 def _judged(about: Design | CertificateError) -> dict[str, object]:
     from darrm.design.content import problem_in_file
 
-    return {"problem": problem_in_file(about.problem), "certificate": asdict(about.certificate)}
+    return {"problem": problem_in_file(about.problem), "certificate": about.certificate.as_dict()}
 
 
 def _answer(values: dict[str, object], wrong: Sequence[str]) -> int:
@@ -133,11 +133,17 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
 def _guarantees(content: dict[str, Any]) -> str:
     """The guarantees that a file claims for one release, rounded up."""
     problem = content["problem"]
-    epsilon = rounded_up(Fraction(problem["epsilon"]) * Fraction(problem.get("m", 1)))
-    pairs = [(epsilon, problem["delta"]), *content["profile"]]
+    names = [""]
+    if isinstance(problem["epsilon"], list):
+        each = [f"group {g}" for g in range(1, len(problem["groups"]) + 1)]
+        names = [f" for a change in {name}" for name in [*each, "several groups"][: len(problem["epsilon"])]]
+        pairs = list(zip(problem["epsilon"], problem["delta"], strict=True))
+    else:
+        epsilon = rounded_up(Fraction(problem["epsilon"]) * Fraction(problem.get("m", 1)))
+        pairs = [(epsilon, problem["delta"]), *content["profile"]]
     return wording.listed(
-        f"({'infinite' if epsilon is None else wording.at_least(epsilon)}, {wording.at_least(delta, 4)})-DP"
-        for epsilon, delta in pairs
+        f"({'infinite' if epsilon is None else wording.at_least(epsilon)}, {wording.at_least(delta, 4)})-DP{of}"
+        for (epsilon, delta), of in zip(pairs, names * (len(pairs) // len(names)), strict=True)
     )
 
 
@@ -149,6 +155,7 @@ _COINS = (
 def _voters(problem: dict[str, Any]) -> str:
     """The voters that a file states, to be compared with the real ones."""
     most = problem["max_affected"]
+    alone = isinstance(problem["epsilon"], list) and len(problem["epsilon"]) == len(problem["groups"])
     one = {"count": problem.get("K"), "epsilon": problem["epsilon"], "delta": problem.get("Delta")}
     groups = []
     for group in problem.get("groups", [one | {"max_affected": most}]):
@@ -166,7 +173,7 @@ def _voters(problem: dict[str, Any]) -> str:
         groups.append(f"{group['count']}{named} that are {each}{fewer}")
     return (
         f"Voters: {'; '.join(groups)}. A change to a neighbouring data set ({problem['adjacency']!r}) affects at most "
-        f"{most} of them."
+        f"{most} of them{', all of one group' * alone}."
     )
 
 

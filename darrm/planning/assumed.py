@@ -47,6 +47,8 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     reaches = f"A change between neighbouring data sets ({neighbours}) affects {reach}{''.join(caps)}."
     if setting.adjacency == "replace-one" and t < K:
         reaches += " If a record may be replaced by a record of another voter, count both voters."
+    if len(setting.shares) == len(setting.groups):
+        reaches += " All of them are of one group: no budget covers a change that affects voters of several groups."
     return (
         reaches,
         kind,

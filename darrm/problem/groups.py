@@ -380,7 +380,15 @@ def assumption(problem: ByGroups) -> str:
 
 
 def check_any_voters(problem: ByGroups, what: str) -> None:
-    """Refuse a known randomizer where the guarantee would stand without the assumption that it rests on."""
+    """Refuse a known randomizer where the guarantee would stand without the assumption that it rests on.
+
+    Limits for each group are refused too, where only one limit can be said.
+    """
+    if len(problem.kinds) > 1:
+        raise InputError(
+            f"{what} cannot say that each group has a limit of its own. Got a design that does. Describe one kind of "
+            f"change: a design of the same table for problem.kinds[{min(problem.kinds)!r}]."
+        )
     if problem.known:
         raise InputError(
             f"{what} cannot say that a guarantee rests on a known randomizer. Got a design that does. Leave the "

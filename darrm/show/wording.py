@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from darrm.numerics.printed import at_least as at_least
@@ -167,6 +167,15 @@ def named_groups(problem: ByGroups) -> str:
 def pair(epsilon: float, delta: float) -> str:
     """(epsilon, delta) as they were given."""
     return f"({exactly(epsilon)}, {exactly(delta)})"
+
+
+def budgets(status: Mapping[str, Any], problems: Sequence[ByGroups]) -> str:
+    """The budget of a ledger in print (from its status): (epsilon, delta)-DP, for each kind of change if several."""
+    epsilons, deltas = status["total_epsilon"], status["total_delta"]
+    if not isinstance(epsilons, list):
+        return f"{pair(epsilons, deltas)}-DP"
+    kinds = zip(problems[0].kinds, epsilons, deltas, strict=True)
+    return listed(f"{pair(epsilon, delta)}-DP for a change in {kind}" for kind, epsilon, delta in kinds)
 
 
 def of_neighbours(problem: ByGroups) -> str:

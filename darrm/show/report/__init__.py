@@ -74,6 +74,12 @@ def html(
 
     if not isinstance(design, Design):
         raise not_a_design("A report is about a Design", design)
+    if len(design.problem.kinds) > 1:
+        raise InputError(
+            "A report is about one limit, and this design has one for each group. Report on each kind of change: "
+            "darrm.Design(problem, design.table, design.objective, design.shape) with a problem of "
+            f"design.problem.kinds, {', '.join(design.problem.kinds)}."
+        )
     total = default_delta(design) if delta is None else check_total_delta(delta)
     also = None if queries is None else whole("queries", queries)
     stored = None if file is None else _stored(Path(file), design)
