@@ -1,0 +1,232 @@
+"""A budget for each group: totals of every kind of change, plans that spend all, ledgers that end with the first."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import thorough
+from oracles import decisions
+from oracles.known_voters import Row, exponential, recursion
+
+import darrm
+from darrm.accounting import Ledger, compose, max_queries
+from darrm.accounting.composition import of_label
+from darrm.accounting.releases import OneLabel
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "known_randomizers.json").read_text())["per_group"]
+GOAL = darrm.objectives.truth([0.7, 0.7])
+ALIKE = (4, 1.0), (5, 1.0)
+
+
+def design_of(epsilon: Any, groups: Any = ALIKE, **others: Any) -> darrm.Design:
+    made = [darrm.VoterGroup(*group) for group in groups]
+    return darrm.solve(darrm.DecisionProblem(made, epsilon, **others), objective=GOAL)
+
+
+@pytest.fixture(scope="module")
+def design() -> darrm.Design:
+    return design_of([0.3, 1.0], max_affected=1)
+
+
+def pairs_of(design: darrm.Design, kind: int) -> list[Row]:
+    """Every pair of distributions of a label that a change in one group can reach, by listing, in fractions."""
+    groups = [
+        decisions.Group(group.count, group.epsilon, group.delta, group.max_affected if g == kind else 0)
+        for g, group in enumerate(design.problem.groups)
+    ]
+    truth = decisions.truth(design.table, groups, design.problem.max_affected)
+    half = len(truth.p_side) // 2  # the first half is answer 1, the second answer 0
+    sides = zip(truth.p_side[:half], truth.q_side[:half], strict=True)
+    return [((F(p), 1 - F(p)), (F(q), 1 - F(q))) for p, q in sides]
+
+
+def kept(pairs: list[Row]) -> list[Row]:
+    """The pairs rounded to 60 bits, each once: the recursion goes through all of them at every label."""
+    near = {(round(P[0] * 2**60), round(Q[0] * 2**60)) for P, Q in pairs}
+    return [((F(p, 2**60), 1 - F(p, 2**60)), (F(q, 2**60), 1 - F(q, 2**60))) for p, q in sorted(near)]
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3])
+def test_the_total_of_a_kind_is_that_of_its_own_pairs(queries: int) -> None:
+    design = design_of([0.4, 1.2], ((2, 1.5), (2, 1.5)), max_affected=1)
+    delta = 1e-2
+    total = compose(design, queries, delta=delta, voters="fresh", tolerance=1e-6)
+    assert list(total.of) == ["group 1", "group 2"]
+    for kind, own in enumerate(total.of.values()):
+        pairs = kept(pairs_of(design, kind))
+        assert recursion(pairs, queries, exponential(own.upper * (1 + 1e-9))) <= F(delta) * (1 + F(1, 10**6))
+        assert recursion(pairs, queries, exponential(own.upper * 0.99)) > F(delta)
+    assert total.upper == max(own.upper for own in total.of.values())
+    assert total.of["group 1"].upper < total.of["group 2"].upper
+
+
+@pytest.mark.parametrize("row", [1, *thorough(0, 2, 3, 4, 5)])
+def test_recorded_totals(row: int) -> None:
+    """Tables of the design notes, whose totals for a change in either group were computed by another program."""
+    recorded = GOLDEN[row]
+    known: dict[str, Any] = {"randomizer": "randomized response", "colluders": 0}
+    how = known if recorded["hypothesis"] == "known" else {}
+    groups = [darrm.VoterGroup(count, recorded["eps"], **how) for count in recorded["groups"]]
+    problem = darrm.DecisionProblem(groups, recorded["promised"], 0.5, max_affected=1)
+    table = np.array(recorded["table"]).reshape(problem.table_shape)
+    label = OneLabel(problem, table, {}, certified=False)
+    for own, (lower, upper) in zip(label.kinds.values(), recorded["totals_fine"], strict=True):
+        total = of_label(own, recorded["Q"], recorded["delta"], "fresh", 1e-3)
+        assert total.lower <= upper * (1 + 1e-4)
+        assert total.upper == pytest.approx(upper, rel=2e-4)
+        assert total.upper >= lower
+
+
+def test_a_change_in_several_groups_has_its_own_total() -> None:
+    both = design_of([0.3, 1.0, 1.2], max_affected=2)
+    total = compose(both, 20, delta=1e-6, voters="fresh")
+    single = compose(
+        darrm.Design(both.problem.kinds["several groups"], both.table, GOAL), 20, delta=1e-6, voters="fresh"
+    )
+    assert total.upper == total.of["several groups"].upper == pytest.approx(single.upper, rel=1e-9)
+    assert total.of["group 1"].upper < total.of["several groups"].upper
+    alone = max_queries(both, [100.0, 100.0, single.upper], 1e-6, voters="fresh")
+    assert alone == max_queries(both, single.upper, 1e-6, voters="fresh") >= 20
+    for wrong in ([1.0, 2.0], [1.0, 2.0, 3.0, 4.0]):
+        with pytest.raises(darrm.InputError, match="a list of 3: group 1, group 2, several groups"):
+            max_queries(both, wrong, 1e-6, voters="fresh")
+
+
+def test_a_plan_spends_the_budget_of_each_group() -> None:
+    asked: dict[str, Any] = {
+        "base_accuracy": 0.9,
+        "max_affected": 1,
+        "queries": 10,
+        "total_delta": 1e-6,
+        "voters": "fresh",
+        "compare": False,
+    }
+    groups = [(3, 1.0), (6, 1.0)]
+    found = darrm.plan(groups, total_epsilon=[0.8, 3.0], **asked)
+    assert found.comparison is None
+    total = compose(found.design, 10, delta=1e-6, voters="fresh")
+    for kind, budget in (("group 1", 0.8), ("group 2", 3.0)):
+        own = found.of[kind]
+        assert own.total_epsilon == budget
+        assert 0.99 * budget < own.spent <= budget
+        assert total.of[kind].upper <= budget
+    assert max_queries(found.design, [0.8, 3.0], 1e-6, voters="fresh") == 10
+    strict, loose = (darrm.plan(groups, total_epsilon=one, **asked).wrong for one in (0.8, 3.0))
+    assert loose < found.wrong < strict
+    said = darrm.show.plan_words.together(found)
+    assert "for a change in group 1, within (0.8, 1e-06)" in said
+    assert "for a change in group 2, within (3, 1e-06)" in said
+    with pytest.raises(darrm.InputError, match="a list of 2"):
+        darrm.plan(groups, total_epsilon=[1.0, 2.0, 3.0, 4.0], **asked)
+    with pytest.raises(darrm.InputError, match="auto"):
+        darrm.plan([(3, "auto"), (6, 1.0)], total_epsilon=[1.0, 2.0], **asked)
+    with pytest.raises(darrm.InputError, match="prior of votes"):
+        darrm.plan(
+            K=9,
+            epsilon=1.0,
+            prior="uniform",
+            total_epsilon=[1.0],
+            max_affected=1,
+            queries=10,
+            total_delta=1e-6,
+            voters="fresh",
+        )
+
+
+def test_one_label_is_planned_at_its_budgets() -> None:
+    found = darrm.plan(
+        ALIKE, accuracy=0.7, max_affected=1, queries=1, total_epsilon=[0.3, 1.0], total_delta=0, voters="fresh"
+    )
+    best = design_of([0.3, 1.0], max_affected=1)
+    assert found.wrong == pytest.approx(best.expected_cost, rel=1e-3)
+
+
+def test_a_second_budget_for_each_group() -> None:
+    """With a known randomizer, each group has a second budget, and all four are kept by one table."""
+    groups = [darrm.VoterGroup(count, 1.0, randomizer="randomized response", colluders=0) for count in (3, 6)]
+    found = darrm.plan(
+        groups,
+        base_accuracy=0.9,
+        max_affected=1,
+        queries=10,
+        total_epsilon=[0.8, 3.0],
+        total_delta=1e-6,
+        voters="fresh",
+    )
+    label = darrm.accounting.releases.one_label(found.design)
+    for kind, own in found.of.items():
+        assert own.spent <= own.total_epsilon
+        assert own.fallback <= 2 * own.total_epsilon
+        anyway = of_label(label.kinds[kind].of_any_voters(), 10, 1e-6, "fresh", 1e-3)
+        assert anyway.upper <= own.fallback * (1 + 1e-9)
+    assert max(own.spent / own.total_epsilon for own in found.of.values()) > 0.98
+
+
+def test_a_ledger_ends_with_the_first_budget_that_is_spent(tmp_path: Path, design: darrm.Design) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = Ledger.create(path, design, total_epsilon=[2.0, 50.0], total_delta=[1e-6, 1e-6], voters="fresh")
+    allowed = ledger.remaining(design)
+    assert allowed == max_queries(
+        design.__class__(design.problem.kinds["group 1"], design.table, GOAL), 2.0, 1e-6, voters="fresh"
+    )
+    ledger.charge(design, allowed - 1)
+    assert ledger.remaining(design) == 1
+    balances = Ledger(path).balances()
+    total = compose(design, allowed - 1, delta=1e-6, voters="fresh")
+    for kind, own in balances.items():
+        assert own.epsilon == pytest.approx(total.of[kind].upper, rel=1e-2)
+        assert own.epsilon <= own.total_epsilon
+    assert ledger.spent() == (max(own.epsilon for own in balances.values()), 1e-6)
+    with pytest.raises(darrm.BudgetError, match="1 are left"):
+        ledger.charge(design, 2)
+    ledger.charge(design)
+    with pytest.raises(darrm.BudgetError):
+        ledger.charge(design)
+    assert Ledger(path).status()["left"] == 0
+    other = Ledger.create(tmp_path / "other.json", design, total_epsilon=[50.0, 2.0], total_delta=1e-6, voters="fresh")
+    assert other.remaining(design) < allowed  # the other group's budget ends first
+
+
+def test_what_a_ledger_refuses(tmp_path: Path, design: darrm.Design) -> None:
+    with pytest.raises(darrm.BudgetError, match=r"for a change in group 2 does not cover one label"):
+        Ledger.create(tmp_path / "a.json", design, total_epsilon=[2.0, 0.1], total_delta=1e-6, voters="fresh")
+    with pytest.raises(darrm.InputError, match="a list of 2: group 1, group 2"):
+        Ledger.create(tmp_path / "a.json", design, total_epsilon=[2.0], total_delta=1e-6, voters="fresh")
+    with pytest.raises(darrm.InputError, match="total_epsilon"):
+        Ledger.create(tmp_path / "a.json", total_epsilon=[2.0, 3.0], total_delta=1e-6, voters="fresh", rule="basic")
+    for rule in ("basic", "composed", "renyi"):
+        one = Ledger.create(tmp_path / f"{rule}.json", total_epsilon=9.0, total_delta=1e-5, voters="fresh", rule=rule)
+        with pytest.raises(darrm.InputError, match="one budget, and this design a limit for each group"):
+            one.charge(design)
+    path = tmp_path / "kept.json"
+    Ledger.create(path, design, total_epsilon=[2.0, 8.0], total_delta=1e-6, voters="fresh").charge(design, 2)
+    from darrm.storage.sealed_json import write
+
+    content = json.loads(path.read_text())
+    for name in ("format", "version", "sha256"):
+        del content[name]
+    for changed in (
+        {"total_epsilon": [2.0]},
+        {"total_epsilon": [2.0, -1.0]},
+        {"total_delta": [1e-6, 2.0]},
+        {"total_epsilon": ["2", 8.0]},
+    ):
+        write(path, {"format": "darrm-ledger", "version": 4, **content, **changed}, "")
+        with pytest.raises(darrm.InputError):
+            Ledger(path)
+
+
+def test_fixed_voters_pay_for_each_kind_of_change(tmp_path: Path) -> None:
+    design = design_of([0.3, 1.0], ((4, 0.5), (5, 1.0)), max_affected=1)
+    total = compose(design, 1000, delta=1e-6, voters="fixed")
+    assert total.of["group 1"].upper <= 0.5
+    assert 0.5 < total.of["group 2"].upper <= 1.0
+    paid = Ledger.create(tmp_path / "a.json", design, total_epsilon=[0.5, 1.0], total_delta=1e-6, voters="fixed")
+    assert paid.remaining(design) is None
+    with pytest.raises(darrm.BudgetError, match="does not cover one label"):
+        Ledger.create(tmp_path / "b.json", design, total_epsilon=[0.5, 0.99], total_delta=1e-6, voters="fixed")
