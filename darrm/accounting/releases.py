@@ -195,10 +195,11 @@ def for_each_kind(problem: AnyProblem, name: str, given: float | Sequence[float]
         If a list has another length than there are kinds of change.
     """
     kinds = problem.kinds
-    each: list[float] = list(given) if isinstance(given, list | tuple) else [given] * len(kinds)  # type: ignore[list-item]
-    if len(each) != len(kinds):
+    several = isinstance(given, list | tuple)
+    if several and (len(kinds) == 1 or len(given) != len(kinds)):  # type: ignore[arg-type]
         many = f", or a list of {len(kinds)}: {', '.join(kinds)}" * (len(kinds) > 1)
         raise InputError(f"{name} must be a number{many}. Got {shown(given)}.")
+    each: list[float] = list(given) if several else [given] * len(kinds)  # type: ignore[arg-type,list-item]
     return dict(zip(kinds, each, strict=True))
 
 

@@ -50,6 +50,17 @@ class Certificate:
         Where each group has a limit of its own, the certificate of each kind of change; empty if all changes have one
         limit. ``holds`` is then whether all hold, ``needed_delta`` and ``tight_epsilon`` are the largest, each at its
         own limit, and the others are those of the kind that is nearest to its delta, or furthest above it.
+
+    Examples
+    --------
+    The majority of three voters, where a change in group 1 may cost less than one in group 2:
+
+    >>> import darrm
+    >>> groups = [darrm.VoterGroup(1, epsilon=0.5), darrm.VoterGroup(2, epsilon=0.8)]
+    >>> problem = darrm.DecisionProblem(groups, epsilon=[0.6, 0.7], max_affected=1)
+    >>> found = darrm.verify([[0, 0, 1], [0, 1, 1]], problem)
+    >>> {kind: (own.holds, round(own.tight_epsilon, 3)) for kind, own in found.kinds.items()}
+    {'group 1': (True, 0.5), 'group 2': (False, 0.8)}
     """
 
     holds: bool

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from darrm._validation import check_voters, real
+from darrm._validation import check_voters, real, shown
 from darrm.accounting.counts import counts_total
 from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.releases import AnyRelease, one_label
@@ -175,6 +175,9 @@ def plan(
     of_kinds = [checked_budget(queries, one, total_delta, voters, until).epsilon for one in each]
     budget = checked_budget(queries, max(of_kinds, default=total_epsilon), total_delta, voters, until)
     budget = replace(budget, fallback=_fallback(fallback_epsilon, given, budget.epsilon))
+    if of_kinds and (len(given) == 1 or len(given) not in (len(of_kinds), len(of_kinds) - 1)):
+        listed = f", or a list of {len(given)}, one for each group" * (len(given) > 1)
+        raise InputError(f"total_epsilon must be a number{listed}. Got {shown(total_epsilon)}.")
     if of_kinds and free:
         raise InputError('epsilon "auto" is for one total_epsilon. Pass the epsilon of the votes, or one total.')
     if isinstance(prior, Prior | str):

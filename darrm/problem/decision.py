@@ -113,7 +113,7 @@ class DecisionProblem(ByGroups):
         none: bool = False,
     ) -> None:
         model = VoterModel(groups, classes, max_affected, adjacency, none)
-        several = isinstance(epsilon, list | tuple) and (len(epsilon), len(model.groups)) != (1, 1)
+        several = isinstance(epsilon, list | tuple)
         each = tuple(epsilon) if isinstance(epsilon, list | tuple) else (epsilon,)
         if several:
             model = _of_one_group_each(model, len(each), max_affected)
@@ -212,9 +212,10 @@ def _of_one_group_each(model: VoterModel, limits: int, max_affected: int | None)
     G = len(model.groups)
     if limits == G + 1 and G > 1 and model.max_affected > 1:
         return model
-    if limits != G:
+    if limits != G or G == 1:
         several = f", or {G + 1} with max_affected above 1, the last for changes that affect several" * (G > 1)
-        raise InputError(f"epsilon must be a number, or a list of {G}, one for each group{several}. Got {limits}.")
+        listed = f", or a list of {G}, one for each group{several}" * (G > 1)
+        raise InputError(f"epsilon must be a number{listed}. Got a list of {limits}.")
     most = max(group.max_affected for group in model.groups)
     if max_affected is not None and max_affected > most:
         raise InputError(

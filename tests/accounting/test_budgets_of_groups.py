@@ -125,7 +125,7 @@ def test_a_plan_spends_the_budget_of_each_group() -> None:
         darrm.plan(groups, total_epsilon=[1.0, 2.0, 3.0, 4.0], **asked)
     with pytest.raises(darrm.InputError, match="auto"):
         darrm.plan([(3, "auto"), (6, 1.0)], total_epsilon=[1.0, 2.0], **asked)
-    with pytest.raises(darrm.InputError, match="prior of votes"):
+    with pytest.raises(darrm.InputError, match=r"must be a number\. Got"):
         darrm.plan(
             K=9,
             epsilon=1.0,

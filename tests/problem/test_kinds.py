@@ -171,5 +171,5 @@ def test_one_number_cannot_be_read_off_several_limits() -> None:
         darrm.solve(problem, objective=GOAL, profile=[(1.0, 0.0)])
     with pytest.raises(darrm.InputError, match="present"):
         darrm.solve(problem, objective=GOAL, absent=True)
-    alone = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], [0.5])
-    assert alone == darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 0.5)
+    with pytest.raises(darrm.InputError, match=r"epsilon must be a number\. Got a list of 1"):
+        darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], [0.5])
