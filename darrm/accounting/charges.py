@@ -5,6 +5,7 @@ from __future__ import annotations
 from darrm._validation import not_a_design, real
 from darrm.accounting.accounts import Account, Labels, Other, agree, stated
 from darrm.accounting.fresh import FAR
+from darrm.design.content import check_whole
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem.limits import adjacency_text
@@ -23,6 +24,7 @@ def labels_of(design: object, ledger_adjacency: str) -> Labels:
     """The account of a design, before its first label."""
     design = checked_design(design)
     agree(design.problem.adjacency, ledger_adjacency, "The ledger")
+    check_whole(design.problem)
     return Labels.of(design)
 
 

@@ -40,6 +40,16 @@ def check_filed(problem: object) -> None:
             f"A design file holds a MajorityProblem or a DecisionProblem. Got {type(problem).__name__}. Keep its "
             "gamma, or add the type to problem_of in darrm/design/content.py."
         )
+    check_whole(problem)
+
+
+def check_whole(problem: AnyProblem) -> None:
+    """Refuse to keep the problem of one kind of change, where other records have another limit."""
+    if not all(group.max_affected for group in problem.groups):
+        raise InputError(
+            "The problem of one kind of change is kept in no file, because records of other groups have another limit. "
+            "Keep the design of all kinds."
+        )
 
 
 def problem_in_file(problem: AnyProblem) -> dict[str, Any]:

@@ -123,6 +123,8 @@ def compare(
     0.046  exponential mechanism
     0.000  plain majority: not private
     """
+    if len(getattr(problem, "kinds", ())) > 1:
+        raise InputError("A comparison is for one limit of all changes. Got one for each group. Pass one epsilon.")
     if total_epsilon is not None:
         _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng, "extra": extra})
         return _of_many(problem, objective, base_accuracy, queries, total_epsilon, total_delta, voters, time_limit)

@@ -237,8 +237,9 @@ def plot_budget(
 
     ax = axes_of(ax)
     problem, delta = design.problem, check_total_delta(delta)
+    each = problem.release_epsilon
     lines = {
-        "simple composition": {q: q * problem.release_epsilon for q in fresh if q * problem.delta <= delta},
+        "simple composition": {q: q * each for q in fresh if q * problem.delta <= delta},
         label: fresh,
         "fixed voters,\nany number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
     }

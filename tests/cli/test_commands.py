@@ -325,9 +325,10 @@ def test_a_needed_delta_is_on_the_side_of_delta_that_the_verdict_says(
     needed: float, holds: bool, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rounded up it would be 2e-7, above a delta of 1.99999995e-7 that it is at most."""
-    part = SimpleNamespace(certificate=SimpleNamespace(needed_delta=needed, tight_epsilon=1.0, holds=holds))
+    part = SimpleNamespace(certificate=SimpleNamespace(needed_delta=needed, tight_epsilon=1.0, holds=holds, kinds={}))
     monkeypatch.setattr(common, "tables_of", lambda design: [part])
-    design = SimpleNamespace(problem=SimpleNamespace(delta=1.99999995e-7))
+    one = SimpleNamespace(delta=1.99999995e-7)
+    design = SimpleNamespace(problem=SimpleNamespace(kinds={"": one}), certificate=part.certificate)
     assert f"needed delta {said} delta 1.99999995e-07" in common.tightness(design)  # type: ignore[arg-type]
 
 
