@@ -45,7 +45,7 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
 with open(sys.argv[1]) as file:
     content = json.load(file)
 problem, fewer = content["problem"], content.get("fewer", [])
-K, most, epsilon = problem.get("K"), problem["max_affected"], F(problem["epsilon"])
+K, most, epsilon = problem.get("K"), problem["max_affected"], problem["epsilon"]
 known = "format version problem objective gap certificate profile made_with sha256 gamma gamma_hex shape prior error "
 known += "disagreement table table_hex ordered expected_cost absent fewer present K m epsilon Delta delta max_affected "
 known += "adjacency groups classes none count names"
@@ -56,11 +56,11 @@ if "groups" in problem:
     tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
 else:
     X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
-    tables, epsilon = [([(K, epsilon, problem["Delta"], most)], X)], epsilon * F(problem["m"])
+    tables, epsilon = [([(K, epsilon, problem["Delta"], most)], X)], F(epsilon) * F(problem["m"])
 some = sorted(product(*(range(n + 1) for n, *_ in tables[0][0])))[1:-1] if content.get("absent") else []
-whole = some == sorted(tuple(part["present"]) for part in fewer)
+whole = some == sorted(tuple(part["present"]) for part in fewer) and type(epsilon) is not list and epsilon > 0
 whole &= set().union(content, problem, *problem.get("groups", []), *fewer) <= {*known.split()}
-whole &= all(len(X) == prod(n + 1 for n, *_ in own) for own, X in tables) and epsilon > 0 and type(most) is int
+whole &= all(len(X) == prod(n + 1 for n, *_ in own) for own, X in tables) and type(most) is int
 whole &= all(type(n) is type(t) is int and 0 < t <= n and 0 <= D < 1 for n, _, D, t in tables[0][0])
 whole &= all(e is None or e > 0 for _, e, *_ in tables[0][0])  # nothing is proved of voters that cannot exist
 whole &= len(c if isinstance(c := problem.get("classes", 2), list) else range(c)) == 2 and not problem.get("none")

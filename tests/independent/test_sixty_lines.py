@@ -135,6 +135,16 @@ def test_what_says_more_than_is_read_is_not_judged(tmp_path: Path, part: str) ->
     assert "says what is not read here" in error
 
 
+def test_a_limit_for_each_group_is_not_judged(tmp_path: Path) -> None:
+    groups = [darrm.VoterGroup(2, 1.0), darrm.VoterGroup(2, 1.0)]
+    problem = darrm.DecisionProblem(groups, [0.4, 0.9], max_affected=1)
+    darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.7])).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    status, said, error = verdict(content, tmp_path)
+    assert (status, said) == (1, "")
+    assert "says what is not read here" in error
+
+
 def test_more_answers_are_not_judged(tmp_path: Path) -> None:
     decision([Voters(3, 1.0)], 1.0, classes=3).save(tmp_path / "design.json")
     content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))

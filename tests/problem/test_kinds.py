@@ -12,6 +12,7 @@ import pytest
 from oracles import decisions
 
 import darrm
+from darrm.design.design import from_content, in_file
 from darrm.problem.limits import guarantees
 
 GROUPS = ((2, 1.0, 0.0, 1), (3, 0.7, 0.0, 1))
@@ -96,6 +97,8 @@ def test_every_engine_keeps_the_limit_of_each_kind(classes: int, known: bool) ->
     for own, epsilon in zip(design.certificate.kinds.values(), (0.1, 0.3), strict=True):
         assert own.holds
         assert own.tight_epsilon <= epsilon
+    found = darrm.independent.check(in_file(design))
+    assert found.wrong == found.loose == ()
     plain = darrm.solve(darrm.DecisionProblem(groups, 0.3, classes=classes, max_affected=1), objective=design.objective)
     assert plain.expected_cost < design.expected_cost
     assert not darrm.verify(plain.table, problem).holds
@@ -114,8 +117,6 @@ def test_a_file_holds_all_limits_and_every_reader_refuses_others(tmp_path: Any) 
     assert content["problem"]["epsilon"] == [0.3, 1.0]
     assert darrm.independent.check(content).wrong == darrm.independent.check(content).loose == ()
     loose = darrm.solve(problem_of(ALIKE, [0.4, 1.0], max_affected=1), objective=EQUAL)
-    from darrm.design.design import from_content, in_file
-
     other = in_file(loose)
     forged = [
         {"problem": {**content["problem"], "epsilon": [0.29, 1.0]}},
