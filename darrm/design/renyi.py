@@ -1,4 +1,4 @@
-"""Decisions with several answers under a limit on a Renyi divergence, the best known family for many labels.
+"""Decisions under a limit on a Renyi divergence, the best known family for many labels.
 
     maximise the objective   subject to   sum over o of P_o^order Q_o^(1 - order) <= e^((order - 1) divergence)
 
@@ -18,17 +18,18 @@ from functools import partial
 
 import numpy as np
 
-from darrm.certificate.classes import ClassSeparation
-from darrm.constraints.classes import ClassColumns, check_variables, weighted_rows
-from darrm.design.costs import costs_at_rows
+from darrm.certificate.engines import engine
+from darrm.constraints.engines import weighted_rows
+from darrm.design.program import variables
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
-from darrm.problem.class_tables import class_table, mixed
-from darrm.problem.decision import DecisionProblem
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem, any_voters, decision_by
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
+from darrm_solvers.cutting_planes import stacked
 
-_STEEPEST = 1e7  # limit of r^order; any tangent is a valid row
+_STEEPEST = 1e30  # limit of r^order; any tangent is a valid row
 _CLOSE = 1e-3  # relative accuracy of the divergence
 _AT_ONCE = 200
 _HALVINGS = 20
@@ -42,63 +43,85 @@ class RenyiProgram:
 
     Parameters
     ----------
-    problem : DecisionProblem
+    problem : MajorityProblem or DecisionProblem
         Describes the voters; its guarantee is not used.
     objective : Objective
     order : float, above 1
-    ordered : bool
+    shape : str
         As in `darrm.solve`.
+    also : float, above 1, optional
+        With a known randomizer: the order of a second divergence, of the same voters as any voters.
     """
 
-    def __init__(self, problem: DecisionProblem, objective: Objective, order: float, *, ordered: bool = False) -> None:
-        alike = objective.symmetric(problem)
-        check_variables(problem, alike=alike)
-        costs = costs_at_rows(problem, objective, alike=alike)
-        self._columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
-        self._problem, self._order = problem, order
-        first = self._columns.first
-        self._rows, self._scales = [first], [np.zeros(first.limits.size)]
+    def __init__(
+        self, problem: AnyProblem, objective: Objective, order: float, *, shape: str = "free", also: float | None = None
+    ) -> None:
+        self._variables = variables(problem, objective, shape, math.inf)
+        self._problem = problem
+        voters = decision_by(problem.model, 1.0, 0.5)
+        self._held = [(voters, order)] if also is None else [(voters, order), (any_voters(voters), also)]
+        for held, _ in self._held:
+            engine(held).check_size(held)
+        first = self._variables.first
+        self._rows, self._scales = [first], [np.zeros((len(self._held), first.limits.size))]
 
-    def table(self, divergence: float, *, time_limit: float = math.inf) -> Array:
-        """The table for this divergence, nats."""
-        allowed = math.exp((self._order - 1) * divergence)
-        first = Rows(
-            np.concatenate([rows.rows for rows in self._rows]),
-            np.concatenate(
-                [rows.limits + scale * allowed for rows, scale in zip(self._rows, self._scales, strict=True)]
-            ),
+    def table(self, divergence: float, also: float = math.inf, *, time_limit: float = math.inf) -> Array:
+        """The table for this divergence, nats, and that of any voters."""
+        limits = zip(self._held, (divergence, also), strict=False)
+        allowed = np.array([math.exp((order - 1) * most) for (_, order), most in limits])
+        first = stacked(
+            [
+                Rows(rows.rows, rows.limits + allowed @ scale)
+                for rows, scale in zip(self._rows, self._scales, strict=True)
+            ]
         )
-        weights = self._columns.weights / self._columns.weights.max()
+        weights = self._variables.weights / self._variables.weights.max()
         answer = solve_by_cuts(weights, [partial(self._tangents, allowed)], first=first, time_limit=time_limit)
         return self._possible(answer.solution.x)
 
     def _possible(self, x: Array) -> Array:
         """The table of x, in which no answer is impossible."""
-        return mixed(class_table(self._columns.table(x), self._problem), 1 - _EVEN)
+        table = self._variables.columns.table(np.clip(x, 0.0, 1.0))
+        encoding = encodings.of(self._problem, table)
+        return encoding.mixed(encoding.checked(table, self._problem), 1 - _EVEN)
 
-    def _tangents(self, allowed: float, x: Array) -> Rows:
-        """Rows at the cases where the table of x violates the limit most."""
-        order = self._order
+    def _tangents(self, allowed: Array, x: Array) -> Rows:
+        """Rows at the cases where the table of x violates a limit most."""
+        table = self._possible(x)
+        if encodings.of(self._problem, table) is encodings.GAMMA:
+            table = encodings.GAMMA.probabilities(table)[:, 1]
+        found = []
+        for h, (problem, order) in enumerate(self._held):
+            if allowed[h] == math.inf:
+                continue
+            moment = partial(_moment, order)
+            search = engine(problem).separation(table, guarantee(problem))
+            worst = search.largest(moment, 1 + (allowed[h] - 1) * (1 + _CLOSE), _AT_ONCE)
+            if not worst:
+                continue
+            cases, P, Q = zip(*worst, strict=True)
+            r = np.array([_ratios(moment, p, q, allowed[h]) for p, q in zip(P, Q, strict=True)])
+            r = np.minimum(r, _STEEPEST ** (1 / order))
+            rows, scale = weighted_rows(
+                problem, self._variables.columns, cases, order * r ** (order - 1), (1 - order) * r**order
+            )
+            scales = np.zeros((len(self._held), scale.size))
+            scales[h] = scale
+            self._rows.append(rows)
+            self._scales.append(scales)
+            found.append(Rows(rows.rows, rows.limits + scale * allowed[h]))
+        return stacked(found) if found else Rows(np.zeros((0, x.size)), np.zeros(0))
 
-        def moment(P: Array, Q: Array) -> Array:
-            P, Q = _floats(P), _floats(Q)
-            with np.errstate(over="ignore"):  # an infinite moment is above what is allowed, as it should be
-                return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
 
-        search = ClassSeparation(self._possible(x), guarantee(self._problem))
-        tangents = []
-        for groups, P, Q in search.largest(moment, 1 + (allowed - 1) * (1 + _CLOSE), _AT_ONCE):
-            P, Q = _kept(moment, P, Q, allowed)
-            r = np.minimum(P / Q, _STEEPEST ** (1 / order))
-            tangents.append((groups, order * r ** (order - 1), (1 - order) * r**order))
-        rows, scale = weighted_rows(self._columns, tangents)
-        self._rows.append(rows)
-        self._scales.append(scale)
-        return Rows(rows.rows, rows.limits + scale * allowed)
+def _moment(order: float, P: Array, Q: Array) -> Array:
+    """The left side of the limit, for each row."""
+    P, Q = _floats(P), _floats(Q)
+    with np.errstate(over="ignore"):  # an infinite moment is above what is allowed, as it should be
+        return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
 
 
-def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: float) -> tuple[Array, Array]:
-    """The point between (P, Q) and a random answer, which violates nothing, at which the divergence equals the limit.
+def _ratios(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: float) -> Array:
+    """P / Q at the point between (P, Q) and a random answer, which violates nothing, at which the limit is reached.
 
     The tangent there also cuts off (P, Q), and cuts off more: rows there need fewer rounds.
     """
@@ -108,7 +131,7 @@ def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: 
         middle = (broken + kept) / 2
         at = [(1 - middle) * chances + middle / chances.size for chances in (P, Q)]
         broken, kept = (middle, kept) if moment(at[0][None], at[1][None])[0] > allowed else (broken, middle)
-    return (1 - broken) * P + broken / P.size, (1 - broken) * Q + broken / Q.size
+    return ((1 - broken) * P + broken / P.size) / ((1 - broken) * Q + broken / Q.size)
 
 
 def _floats(chances: Array) -> Array:
