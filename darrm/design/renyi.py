@@ -29,6 +29,7 @@ from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
 from darrm_solvers.cutting_planes import stacked
 
+_FAR = 600.0  # nats; e^600 is a float64, and no table has such a moment
 _STEEPEST = 1e30  # limit of r^order; any tangent is a valid row
 _CLOSE = 1e-3  # relative accuracy of the divergence
 _AT_ONCE = 200
@@ -62,20 +63,16 @@ class RenyiProgram:
         self._held = [(voters, order)] if also is None else [(voters, order), (any_voters(voters), also)]
         for held, _ in self._held:
             engine(held).check_size(held)
-        first = self._variables.first
-        self._rows, self._scales = [first], [np.zeros((len(self._held), first.limits.size))]
+        # Of the first rows and all tangents: limits, and what is added to them for each allowed moment.
+        self._rows = self._variables.first
+        self._scales = np.zeros((len(self._held), self._rows.limits.size))
 
     def table(self, divergence: float, also: float = math.inf, *, time_limit: float = math.inf) -> Array:
         """The table for this divergence, nats, and that of any voters."""
         limits = zip(self._held, (divergence, also), strict=False)
-        allowed = np.array([math.exp((order - 1) * most) for (_, order), most in limits])
-        first = stacked(
-            [
-                Rows(rows.rows, rows.limits + allowed @ scale)
-                for rows, scale in zip(self._rows, self._scales, strict=True)
-            ]
-        )
-        weights = self._variables.weights / self._variables.weights.max()
+        allowed = np.array([math.exp(min((order - 1) * most, _FAR)) for (_, order), most in limits])
+        first = Rows(self._rows.rows, self._rows.limits + allowed @ self._scales)
+        weights = self._variables.weights / (self._variables.weights.max() or 1.0)
         answer = solve_by_cuts(weights, [partial(self._tangents, allowed)], first=first, time_limit=time_limit)
         return self._possible(answer.solution.x)
 
@@ -90,27 +87,21 @@ class RenyiProgram:
         table = self._possible(x)
         if encodings.of(self._problem, table) is encodings.GAMMA:
             table = encodings.GAMMA.probabilities(table)[:, 1]
-        found = []
-        for h, (problem, order) in enumerate(self._held):
-            if allowed[h] == math.inf:
-                continue
+        before = self._rows.limits.size
+        for which, ((problem, order), most) in enumerate(zip(self._held, allowed.tolist(), strict=True)):
             moment = partial(_moment, order)
             search = engine(problem).separation(table, guarantee(problem))
-            worst = search.largest(moment, 1 + (allowed[h] - 1) * (1 + _CLOSE), _AT_ONCE)
-            if not worst:
-                continue
-            cases, P, Q = zip(*worst, strict=True)
-            r = np.array([_ratios(moment, p, q, allowed[h]) for p, q in zip(P, Q, strict=True)])
-            r = np.minimum(r, _STEEPEST ** (1 / order))
-            rows, scale = weighted_rows(
-                problem, self._variables.columns, cases, order * r ** (order - 1), (1 - order) * r**order
-            )
-            scales = np.zeros((len(self._held), scale.size))
-            scales[h] = scale
-            self._rows.append(rows)
-            self._scales.append(scales)
-            found.append(Rows(rows.rows, rows.limits + scale * allowed[h]))
-        return stacked(found) if found else Rows(np.zeros((0, x.size)), np.zeros(0))
+            worst = search.largest(moment, 1 + (most - 1) * (1 + _CLOSE), _AT_ONCE)
+            if worst:
+                cases, *sides = zip(*worst, strict=True)
+                r = np.array([_ratios(moment, P, Q, most) for P, Q in zip(*sides, strict=True)])
+                r = np.minimum(r, _STEEPEST ** (1 / order))
+                on, off = order * r ** (order - 1), (1 - order) * r**order
+                rows, scale = weighted_rows(problem, self._variables.columns, cases, on, off)
+                self._rows = stacked([self._rows, rows])
+                self._scales = np.hstack([self._scales, np.outer(np.arange(len(allowed)) == which, scale)])
+        new = slice(before, None)
+        return Rows(self._rows.rows[new], self._rows.limits[new] + allowed @ self._scales[:, new])
 
 
 def _moment(order: float, P: Array, Q: Array) -> Array:

@@ -30,7 +30,7 @@ _BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to th
 # Times the order at which Renyi DP is least, less 1: the best of a few tried, for two answers and for more.
 _ORDERS, _ORDERS_OF_SEVERAL = (1.0, 1.5), (1.1,)
 _BALANCES = (0.9, 0.95, 1.0)  # of the divergences by two budgets; one of them spends nearly all of both
-_MOST_DIVERGENCE = 10.0  # nats
+_SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
 _RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
@@ -160,39 +160,34 @@ class _Search:
     def _renyi(self, votes: Setting, total: tuple[float, float]) -> None:
         """The optima for ``votes`` under a Renyi divergence, of orders near that at which Renyi DP would be least.
 
-        Where a second budget is for any voters, those keep a second divergence.
+        It is raised as that of Gaussian noise, order mu^2 / 2. For a second budget, any voters keep one of their own.
         """
-        setting, budget, problem = self.setting, self.budget, votes.problem(1.0, 0.5)
-        second = (budget.fallback, total[1]) if budget.fallback < math.inf else None
+        budget, setting, problem = self.budget, self.setting, votes.problem(1.0, 0.5)
+        fallback = (budget.fallback, budget.delta) if budget.fallback < math.inf else None
         for times in _ORDERS if problem.binary else _ORDERS_OF_SEVERAL:
-            order, guess = self._divergence(total, times)
-            also, other = self._divergence(second, times) if second else (None, math.inf)
+            most, order = _renyi_of(total, times)
+            most_of_any, also = _renyi_of(fallback, times) if fallback else (math.inf, None)
             try:
                 program = RenyiProgram(problem, setting.objective, order, shape=setting.shape, also=also)
             except InputError:  # too large to optimise
                 return
-            for balance in _BALANCES if second else (1.0,):
+            for balance in _BALANCES if fallback else (1.0,):
+                beside = balance * (also or math.inf) * (most_of_any / most) ** 2
 
                 def label(
-                    divergence: float, program: RenyiProgram = program, times: float = balance * other / guess
+                    mu: float, table: Callable[..., Array] = program.table, order: float = order, beside: float = beside
                 ) -> OneLabel:
                     left = max(0.1, budget.until - time.monotonic())
-                    return setting.label(program.table(divergence, divergence * times, time_limit=left))
+                    return setting.label(table(order * mu**2 / 2, beside * mu**2 / 2, time_limit=left))
 
                 spend(
                     label,
                     budget,
-                    min(guess, _MOST_DIVERGENCE),
-                    most=_MOST_DIVERGENCE,
+                    _SHARE * most / math.sqrt(budget.queries),
+                    most=_MOST_MU,
                     hopeless=lambda release: setting.cost(release.table) >= self._least(),
                     found=self._take_better,
                 )
-
-    def _divergence(self, total: tuple[float, float], times: float) -> tuple[float, float]:
-        """An order, and the divergence of one label with which all of them would be within ``total``, roughly."""
-        mu = gdp_mu(*total)
-        order = 1 + times * math.sqrt(-2 * math.log(total[1])) / mu
-        return order, _BINARY**2 * order * mu**2 / (2 * self.budget.queries)
 
     def noisy_counts(self) -> None:
         """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""
@@ -270,6 +265,12 @@ class _Search:
 
     def _least(self) -> float:
         return math.inf if self.best is None else self.best.expected_cost
+
+
+def _renyi_of(total: tuple[float, float], times: float) -> tuple[float, float]:
+    """The mu of Gaussian noise with this total, and ``times`` the order (less 1) at which its Renyi DP is least."""
+    mu = gdp_mu(*total)
+    return mu, 1 + times * math.sqrt(-2 * math.log(total[1])) / mu
 
 
 def small(setting: Setting) -> bool:
