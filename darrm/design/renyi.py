@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,9 @@ class RenyiProgram:
         self._variables = variables(problem, objective, shape, math.inf)
         self._problem = problem
         voters = decision_by(problem.model, 1.0, 0.5)
-        self._held = [(voters, order)] if also is None else [(voters, order), (any_voters(voters), also)]
+        self._held: list[tuple[Any, float]] = (
+            [(voters, order)] if also is None else [(voters, order), (any_voters(voters), also)]
+        )
         for held, _ in self._held:
             engine(held).check_size(held)
         # Of the first rows and all tangents: limits, and what is added to them for each allowed moment.
@@ -90,7 +93,7 @@ class RenyiProgram:
         before = self._rows.limits.size
         for which, ((problem, order), most) in enumerate(zip(self._held, allowed.tolist(), strict=True)):
             moment = partial(_moment, order)
-            search = engine(problem).separation(table, guarantee(problem))
+            search: Any = engine(problem).separation(table, guarantee(problem))
             worst = search.largest(moment, 1 + (most - 1) * (1 + _CLOSE), _AT_ONCE)
             if worst:
                 cases, *sides = zip(*worst, strict=True)
