@@ -114,8 +114,8 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     [
         (f"solve {GROUPS} --release-epsilon 0.3,1,2", "epsilon must be a number, or a list of 2"),
         ("solve --K 5 --epsilon 1 --release-epsilon .3,1", "release_epsilon must be a number"),
-        ("profile d.json", "kinds: group 1, group 2"),
-        ("report d.json", "A report is about one limit"),
+        ("profile d.json", "kind must be one of group 1, group 2"),
+        ("report d.json", "kind must be one of group 1, group 2"),
         ("ledger create l.json d.json --total-epsilon 1,2,3 --total-delta 1e-6 --voters fresh", "a list of 2"),
         ("ledger create l.json --total-epsilon 1,2 --total-delta 1e-6 --voters fresh --rule basic", "total_epsilon"),
         (f"compare {GROUPS} --release-epsilon 0.3,1", "one limit of all changes"),
@@ -125,10 +125,30 @@ def test_refused_in_one_line(file: str, command: str, said: str, capsys: pytest.
     assert said in printed(capsys, command, 2)
 
 
+def test_reports_and_profiles_of_one_kind(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, epsilon, g in (("group 1", "0.3", 1), ("group 2", "1", 2)):
+        assert main(["report", file, "--kind", kind, "--short", "--out", "r.html"]) == 0
+        page = " ".join(Path("r.html").read_text(encoding="utf-8").split())
+        assert f"one label is ({epsilon}, 0)-DP" in page
+        assert f"about a change that affects voters of group {g} alone" in page
+        capsys.readouterr()
+        assert main(["profile", file, "--kind", kind, "--epsilons", "0.29,0.31,1", "--json"]) == 0
+        points = json.loads(capsys.readouterr().out)["profile"]
+        assert [point["delta"] > 0 for point in points] == [True, kind == "group 2", False]
+    assert main(["solve", "--K", "5", "--m", "1", "--epsilon", "1", "--out", "one.json"]) == 0
+    assert "all changes have one limit" in printed_error(capsys, ["report", "one.json", "--kind", "group 1"])
+
+
+def printed_error(capsys: pytest.CaptureFixture[str], command: list[str]) -> str:
+    capsys.readouterr()
+    assert main(command) == 2
+    return capsys.readouterr().err
+
+
 def test_what_is_kept_in_no_file(file: str, tmp_path: Path) -> None:
     """The problem of one kind of change says nothing of other records, so a file of it could be taken for more."""
     design = darrm.load(file)
-    one = darrm.Design(design.problem.kinds["group 1"], design.table, design.objective)
+    one = design.of_kind("group 1")
     with pytest.raises(darrm.InputError, match="one kind of change"):
         one.save("one.json")
     with pytest.raises(darrm.InputError, match="one kind of change"):
