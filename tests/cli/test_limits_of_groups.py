@@ -42,7 +42,7 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     both = "(0.3, 0)-DP for a change in group 1, (1, 0)-DP for a change in group 2"
     said = printed(capsys, f"verify {file}")
     assert both in said
-    assert "affects at most 1 voter, all of one group" in said
+    assert "affects at most 1 voter." in said
     assert "tight epsilon 0.3 at delta 0 for a change in group 1; " in said
     assert "worst case for a change in group 2: " in said
     found = values(capsys, f"verify {file}")
@@ -50,7 +50,6 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     assert [own["holds"] for own in found["certificate"]["kinds"].values()] == [True, True]
     said = printed(capsys, f"verify {file} --independent")
     assert "One release is (0.3, 0)-DP for a change in group 1 and (1, 0)-DP for a change in group 2." in said
-    assert "all of one group" in said
     content = json.loads(Path(file).read_text())
     for name in ("format", "version", "sha256"):
         del content[name]
@@ -60,6 +59,20 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     write(Path("forged.json"), {"format": "darrm-design", "version": 2, **content}, "")
     assert "is not (0.9, 0)-DP" in printed_of_wrong(capsys, "verify forged.json --independent")
     assert "not certified (0.9, 0)-DP for a change in group 2" in printed(capsys, "verify forged.json", 1)
+
+
+def test_several_voters_of_one_group(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a limit for changes in several groups, the condition says that there are none."""
+    monkeypatch.chdir(tmp_path)
+    groups = "--group 3:1 --group 3:1 --max-affected 2 --accuracy .7"
+    assert main(["solve", *groups.split(), "--release-epsilon", "0.3,1", "--out", "two.json"]) == 0
+    assert "affects at most 2 voters, all of one group" in printed(capsys, "verify two.json")
+    assert "at most 2 of them, all of one group." in printed(capsys, "verify two.json --independent")
+    assert main(["solve", *groups.split(), "--release-epsilon", "0.3,1,1.5", "--out", "any.json"]) == 0
+    said = printed(capsys, "verify any.json")
+    assert "(1.5, 0)-DP for a change in several groups" in said
+    assert "all of one group" not in said
+    assert "all of one group" not in printed(capsys, "verify any.json --independent")
 
 
 def printed_of_wrong(capsys: pytest.CaptureFixture[str], command: str) -> str:
@@ -105,7 +118,7 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     assert main([*command.split(), "--out", "p.json"]) == 0
     captured = capsys.readouterr()
     assert "within (0.5, 1e-06) and" in " ".join(captured.out.split())
-    assert "no budget covers a change that affects voters of several groups" in " ".join(captured.out.split())
+    assert "No budget covers a change that affects voters of several groups" in " ".join(captured.out.split())
     assert "--total-epsilon 0.5,1.0 --total-delta 1e-06" in captured.err
 
 
