@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, pays, spend
+from darrm.baselines.baseline import Family
+from darrm.baselines.registry import PLANNED
 from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.design.design import Design
@@ -99,6 +101,8 @@ class _Search:
             if budget.cost(plain) <= budget.epsilon:
                 self._take(plain.table)
                 return
+        if budget.until < math.inf:
+            self._any()
         each = budget.epsilon / budget.queries
         if budget.delta == 0 or budget.queries == 1:
             self._spend(_pure, each * (1 - 1e-9))
@@ -108,13 +112,29 @@ class _Search:
             self._spend(_gaussian, mu)
         self._spend(_pure, max(each, 0.8 * mu) * (1 - 1e-9))
 
+    def _any(self) -> None:
+        """A design by simple noise, so that there is one if the time ends."""
+        setting = self._setting
+        for baseline in PLANNED:
+            if baseline.serves(setting.model, setting.objective):
+                family = baseline.family(setting.model, setting.objective)
+
+                def label(parameter: float, family: Family = family) -> OneLabel:
+                    return setting.label(setting.table(family.table(parameter)))
+
+                spent = spend(label, self._budget, min(family.guess, family.most), most=family.most)
+                if spent is not None:
+                    self._take(spent.release.table)
+                if self.best is not None:
+                    return
+
     def _held(self) -> list[tuple[AnyProblem, float]]:
         """The problem of each part of the budget, with its first share."""
         label = self._setting.label(self._setting.majority())
         held = [(part.problem, epsilon) for part, epsilon in self._budget.held(label)]
         return list(zip([problem for problem, _ in held], _shares(self._budget, [own for _, own in held]), strict=True))
 
-    def _spend(self, family: Family, guess: float) -> None:
+    def _spend(self, family: Limits, guess: float) -> None:
         """Raise x within all parts of the budget, and the shares of those that are then not spent."""
         setting, budget, least = self._setting, self._budget, math.inf
         problems, shares = map(list, zip(*self._held(), strict=True))
@@ -167,7 +187,7 @@ def _gaussian(problem: AnyProblem, mu: float, delta: float) -> tuple[Limit[Any],
     return profile_limits(problem, [(epsilon, own + delta) for epsilon, own in gdp(min(max(mu, _MU[0]), _MU[1]))])
 
 
-Family: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
+Limits: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
 
 
 def _shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:
