@@ -102,7 +102,7 @@ def test_the_budget_is_spent_or_not_needed(planned: tuple[dict[str, Any], Plan])
     without = plan.comparison["plain majority"]
     if without.within:
         assert best.expected_cost <= without.expected_cost * (1 + 1e-9)
-    elif best.table.std() > 1e-6:  # else the answer does not depend on the votes
+    elif best.table.std() > 1e-3:  # else the answer hardly depends on the votes
         assert plan.spent >= 0.99 * plan.total_epsilon
 
 
@@ -291,7 +291,7 @@ class TestStopped:
             return solve(*arguments, **options)
 
         monkeypatch.setattr(designs, "solve", counted)
-        monkeypatch.setattr(time, "monotonic", lambda: 0.0 if len(made) < 4 else 100.0)
+        monkeypatch.setattr(time, "monotonic", lambda: 0.0 if len(made) < 2 else 100.0)
         plan = darrm.plan(**SMALL, time_limit=50.0)
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
