@@ -13,7 +13,7 @@ No guarantee rests on it: the cost of labels is computed from the table alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from darrm.design.program import variables
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
 from darrm.problem import encodings
-from darrm.problem.decision import AnyProblem, any_voters, decision_by
+from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
 from darrm_solvers.cutting_planes import stacked
@@ -51,28 +51,31 @@ class RenyiProgram:
     order : float, above 1
     shape : str
         As in `darrm.solve`.
-    also : float, above 1, optional
-        With a known randomizer: the order of a second divergence, of the same voters as any voters.
+    also : sequence of (problem, order)
+        Further divergences that the table keeps, each of the same votes: of other kinds of change, or of any voters.
     """
 
     def __init__(
-        self, problem: AnyProblem, objective: Objective, order: float, *, shape: str = "free", also: float | None = None
+        self,
+        problem: AnyProblem,
+        objective: Objective,
+        order: float,
+        *,
+        shape: str = "free",
+        also: Sequence[tuple[AnyProblem, float]] = (),
     ) -> None:
         self._variables = variables(problem, objective, shape, math.inf)
         self._problem = problem
-        voters = decision_by(problem.model, 1.0, 0.5)
-        self._held: list[tuple[Any, float]] = (
-            [(voters, order)] if also is None else [(voters, order), (any_voters(voters), also)]
-        )
+        self._held = [(decision_by(held.model, 1.0, 0.5), own) for held, own in ((problem, order), *also)]
         for held, _ in self._held:
             engine(held).check_size(held)
         # Of the first rows and all tangents: limits, and what is added to them for each allowed moment.
         self._rows = self._variables.first
         self._scales = np.zeros((len(self._held), self._rows.limits.size))
 
-    def table(self, divergence: float, also: float = math.inf, *, time_limit: float = math.inf) -> Array:
-        """The table for this divergence, nats, and that of any voters."""
-        limits = zip(self._held, (divergence, also), strict=False)
+    def table(self, *divergences: float, time_limit: float = math.inf) -> Array:
+        """The table for these divergences, nats, in the order of ``problem`` and ``also``."""
+        limits = zip(self._held, divergences, strict=True)
         allowed = np.array([math.exp(min((order - 1) * most, _FAR)) for (_, order), most in limits])
         first = Rows(self._rows.rows, self._rows.limits + allowed @ self._scales)
         weights = self._variables.weights / (self._variables.weights.max() or 1.0)

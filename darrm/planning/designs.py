@@ -24,6 +24,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
 from darrm.planning.setting import Setting
 from darrm.problem.counts import more_sorted_counts
+from darrm.problem.decision import any_voters
 
 _MOST_MU, _LEAST_MU = 12.0, 1e-4
 _BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
@@ -165,20 +166,21 @@ class _Search:
         budget, setting, problem = self.budget, self.setting, votes.problem(1.0, 0.5)
         fallback = (budget.fallback, budget.delta) if budget.fallback < math.inf else None
         for times in _ORDERS if problem.binary else _ORDERS_OF_SEVERAL:
-            most, order = _renyi_of(total, times)
-            most_of_any, also = _renyi_of(fallback, times) if fallback else (math.inf, None)
+            most, order = renyi_of(total, times)
+            most_of_any, also = renyi_of(fallback, times) if fallback else (math.inf, math.inf)
+            others = [(any_voters(problem), also)] if fallback else []
             try:
-                program = RenyiProgram(problem, setting.objective, order, shape=setting.shape, also=also)
+                program = RenyiProgram(problem, setting.objective, order, shape=setting.shape, also=others)
             except InputError:  # too large to optimise
                 return
             for balance in _BALANCES if fallback else (1.0,):
-                beside = balance * (also or math.inf) * (most_of_any / most) ** 2
+                beside = [balance * also * (most_of_any / most) ** 2] if fallback else []
 
                 def label(
-                    mu: float, table: Callable[..., Array] = program.table, order: float = order, beside: float = beside
+                    mu: float, table: Callable[..., Array] = program.table, orders: Sequence[float] = (order, *beside)
                 ) -> OneLabel:
                     left = max(0.1, budget.until - time.monotonic())
-                    return setting.label(table(order * mu**2 / 2, beside * mu**2 / 2, time_limit=left))
+                    return setting.label(table(*(each * mu**2 / 2 for each in orders), time_limit=left))
 
                 spend(
                     label,
@@ -267,7 +269,7 @@ class _Search:
         return math.inf if self.best is None else self.best.expected_cost
 
 
-def _renyi_of(total: tuple[float, float], times: float) -> tuple[float, float]:
+def renyi_of(total: tuple[float, float], times: float) -> tuple[float, float]:
     """The mu of Gaussian noise with this total, and ``times`` the order (less 1) at which its Renyi DP is least."""
     mu = gdp_mu(*total)
     return mu, 1 + times * math.sqrt(-2 * math.log(total[1])) / mu

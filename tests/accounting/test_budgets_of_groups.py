@@ -143,10 +143,10 @@ def test_a_plan_spends_the_budget_of_each_group() -> None:
 def test_a_plan_that_is_stopped_has_simple_noise_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the time ended where the first optimum is looked for."""
 
-    def ended(*arguments: object) -> None:
+    def ended(*arguments: object, **named: object) -> None:
         raise OutOfTime
 
-    monkeypatch.setattr(kinds, "variables", ended)
+    monkeypatch.setattr(kinds, "RenyiProgram", ended)
     asked: dict[str, Any] = {"accuracy": 0.7, "max_affected": 1, "queries": 30, "total_delta": 1e-6, "voters": "fresh"}
     found = darrm.plan([(2, 1.0), (3, 1.0)], total_epsilon=[0.5, 1.0], time_limit=1e6, **asked)
     assert not found.complete
