@@ -31,6 +31,7 @@ _BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to th
 # Times the order at which Renyi DP is least, less 1: the best of a few tried, for two answers and for more.
 _ORDERS, _ORDERS_OF_SEVERAL = (1.0, 1.5), (1.1,)
 _BALANCES = (0.9, 0.95, 1.0)  # of the divergences by two budgets; one of them spends nearly all of both
+_TRIES = 60  # of one Renyi divergence; few are needed, except where the answer hardly depends on the votes
 _SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
@@ -189,6 +190,7 @@ class _Search:
                     most=_MOST_MU,
                     hopeless=lambda release: setting.cost(release.table) >= self._least(),
                     found=self._take_better,
+                    tries=_TRIES,
                 )
 
     def noisy_counts(self) -> None:
