@@ -45,11 +45,12 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     covers it. Otherwise each family below has one parameter, which is raised until the exact total of all labels
     reaches the budget:
 
-    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP, best where labels are many;
-    * pure: the optimum under (epsilon, 0), best where they are few;
-    * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
-    * Renyi, for more answers: the optimum under a Renyi divergence, of the order that gives the least total. It is
-      better than the last two where labels are many;
+    * Renyi: the optimum under a Renyi divergence, of orders near that at which Renyi DP is least; best where labels are
+      many and voters private by themselves, or answers more than two. With a known randomizer it is that of the true
+      answers; under a second budget another one, of the same voters as any voters, is limited too;
+    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP. It is a little better where several
+      voters are affected, and by up to 4 percent where voters have a delta;
+    * pure: the optimum under (epsilon, 0), best where labels are few;
     * the baselines of `darrm.baselines.registry.PLANNED`, which are not optima, where they are better than all of
       these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes. Only these are
       tried where one group has more than 400 vectors of counts for several classes, up to a renaming of the classes: 25
