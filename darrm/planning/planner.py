@@ -366,7 +366,7 @@ class _Planner:
             dependence(setting, design.table),
             *_otherwise(setting, budget, design),
             _of_kinds(budget, design),
-            _if_colluding(setting, budget, design),
+            _if_colluding(setting, budget, design) if self._compare else {},
         )
 
     def _design(self, setting: Setting) -> Design:

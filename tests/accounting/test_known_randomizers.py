@@ -369,7 +369,7 @@ def test_one_label_keeps_both_budgets(total: float) -> None:
 
 def test_a_plan_says_what_other_numbers_of_colluders_cost() -> None:
     """Each total is that of the same table for voters of which so many collude; more of them never cost less."""
-    asked: dict[str, Any] = {"base_accuracy": 0.9, "max_affected": 1, "queries": 10, "compare": False}
+    asked: dict[str, Any] = {"base_accuracy": 0.9, "max_affected": 1, "queries": 10}
     asked |= {"total_epsilon": 2.0, "total_delta": 1e-6, "voters": "fresh"}
     group = VoterGroup(9, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
     plan = darrm.plan([group], **asked)
