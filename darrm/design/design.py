@@ -401,7 +401,8 @@ class Design(ForAnalysis):
         kinds = self.problem.kinds
         if kind not in kinds:
             names = f"one of {', '.join(kinds)}" if len(kinds) > 1 else "left out: all changes have one limit"
-            raise InputError(f"kind must be {names}. Got {shown(kind)}.")
+            hint = f' Pass e.g. --kind "{next(iter(kinds))}".' if len(kinds) > 1 else ""
+            raise InputError(f"kind must be {names}. Got {shown(kind)}.{hint}")
         return Design(kinds[kind], self.table, self.objective, self.shape) if kind else self
 
     def with_present(self, present: Sequence[int]) -> Design:
