@@ -66,8 +66,10 @@ def least_cost(setting: Setting, budget: Budget) -> float:
     if (budget.voters == "fixed" and not without_privacy(setting.groups)) or budget.epsilon > _MOST_EPSILON:
         return math.nan
     *others, (epsilon, delta) = profile_of_each(budget.queries, budget.epsilon, budget.delta)
-    problem = setting.problem(epsilon, delta)
+    if not epsilon > 0 or not delta < 1:  # nothing is limited
+        return math.nan
     try:
+        problem = setting.problem(epsilon, delta)
         best = solve(problem, objective=setting.objective, shape=setting.shape, profile=others)
     except (InputError, SolverError, CertificateError):
         return math.nan
@@ -80,7 +82,8 @@ def profile_of_each(queries: int, epsilon: float, delta: float) -> list[tuple[fl
         return [(epsilon / queries, 0.0)]
     y, x = _outer(queries, epsilon, delta)
     typical = gdp_mu(epsilon, delta) / math.sqrt(queries)  # of the losses of one label
-    points = [0.0, *sorted([epsilon / queries, *np.geomspace(typical / 20, 20 * typical, _POINTS - 1)])]
+    end = min(20 * typical, _MOST_EPSILON)
+    points = [0.0, *sorted([epsilon / queries, *np.geomspace(end / 400, end, _POINTS - 1)])]
     found = [(float(a), float((x - math.exp(a) * y).max()) * _ROUNDING) for a in points]
     kept = [found[0]]
     for a, allowed in found[1:]:

@@ -382,12 +382,18 @@ def assumption(problem: ByGroups) -> str:
 def check_any_voters(problem: ByGroups, what: str) -> None:
     """Refuse a known randomizer where the guarantee would stand without the assumption that it rests on.
 
-    Limits for each group are refused too, where only one limit can be said.
+    Limits for each group are refused too, where only one limit can be said, and so is one of them alone: it would be
+    taken for one of all changes.
     """
     if len(problem.kinds) > 1:
         raise InputError(
-            f"{what} cannot say that each group has a limit of its own. Got a design that does. Describe one kind of "
-            f"change, such as design.of_kind({min(problem.kinds)!r})."
+            f"{what} cannot say that each group has a limit of its own. Got a design that does. Use "
+            "darrm.accounting.compose, or a ledger by the rule exact."
+        )
+    if not all(group.max_affected for group in problem.groups):
+        raise InputError(
+            f"{what} cannot say that a guarantee is for changes in one group alone. Got the design of one kind of "
+            "change. Use darrm.accounting.compose, or a ledger by the rule exact for the whole design."
         )
     if problem.known:
         raise InputError(

@@ -511,7 +511,6 @@ def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
     best = plan(**setting, queries=30)
     assert plan(**setting, queries=30, shape="free") == best
     assert best.disagreement < plan(**setting, queries=30, shape="monotone").disagreement
-    assert best.profile
     assert best.disagreement < 0.99 * one_point  # whose m is below 1
     assert compose(best, 30, delta=1e-5, voters="fresh").upper <= 4.0
     assert best.problem.m < 7

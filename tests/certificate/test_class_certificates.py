@@ -644,16 +644,16 @@ def test_what_is_too_large_is_refused_and_what_would_fit_does(group: tuple[Any, 
     with pytest.raises(InputError) as refused:
         classes.check_size(problem)
     words = str(refused.value)
-    if "would fit" in words:
+    if "max_affected" in words:
         most = int(words.split("max_affected = ")[-1].split(" would")[0])
         classes.check_size(dataclasses.replace(problem, max_affected=most))
         with pytest.raises(InputError):
             classes.check_size(dataclasses.replace(problem, max_affected=most + 1))
     else:
-        most = int(words.split("counted for at most ")[1].split(" classes")[0])
-        class_corners.check_classes(dataclasses.replace(problem, classes=most))
+        most = int(words.split("too many to count. ")[1].split(" classes")[0])
+        classes.check_size(dataclasses.replace(problem, classes=most))
         with pytest.raises(InputError):
-            class_corners.check_classes(dataclasses.replace(problem, classes=most + 1))
+            classes.check_size(dataclasses.replace(problem, classes=most + 1))
 
 
 def test_the_further_answer_counts_in_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:

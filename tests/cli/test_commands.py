@@ -191,7 +191,7 @@ def test_compare_json_lists_every_mechanism(capsys: pytest.CaptureFixture[str]) 
     assert got["problem"]["K"] == 11
     rows = got["mechanisms"]
     names = [row["name"].split(" (")[0].split(",")[0] for row in rows]
-    expected = ["gamma_opt", "monotone", "double subsampling", "subsampling"]
+    expected = ["gamma_opt", "monotone", "double subsampling of 5 votes", "subsampling of 3 votes"]
     noisy = ["subsampling", "Gaussian noisy max", "Laplace noisy max", "permute-and-flip", "exponential mechanism"]
     assert names == [*expected, "randomized response", "randomized response", *noisy, "plain majority"]
     assert all(len(row["gamma"]) == 12 for row in rows)

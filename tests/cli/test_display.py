@@ -73,8 +73,8 @@ def test_names_of_mechanisms_do_not_wrap(
     assert max(map(len, out.splitlines())) <= int(columns)
     assert len(re.findall(r"^ randomized response \(largest\) +0\.\d{6} ", out, re.MULTILINE)) == 2
     if columns == "80":
-        assert re.search(r"^ double subsampling \(5\) +0\.\d{6} +0\.\d{6} +[\d.]+ +yes ?$", out, re.MULTILINE)
-        assert re.search(r"^ double subsampling \(5\) +0\.\d{6} \+- \S+ +[\d.]+ $", out, re.MULTILINE)
+        assert re.search(r"^ double subsampling of 5 votes +0\.\d{6} +0\.\d{6} +[\d.]+ +yes ?$", out, re.MULTILINE)
+        assert re.search(r"^ double subsampling of 5 votes +0\.\d{6} \+- \S+ +[\d.]+ $", out, re.MULTILINE)
         assert "…" not in out
 
 

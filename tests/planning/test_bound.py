@@ -102,3 +102,12 @@ def test_fixed_voters_have_no_bound() -> None:
     silent = _setting(darrm.VoterGroup(3, epsilon=math.inf))
     assert least_cost(silent, fixed) == least_cost(silent, Budget(4, 1.0, 1e-3, "fresh")) > 0
     assert math.isnan(least_cost(silent, Budget(4, 601.0, 1e-3, "fresh")))
+
+
+@pytest.mark.parametrize(
+    ("queries", "epsilon", "delta"), [(1, 45.0, 1e-6), (2, 100.0, 1e-6), (1, 600.0, 0.9), (1, 599.0, 1e-6)]
+)
+def test_a_budget_that_limits_nothing_is_no_error(queries: int, epsilon: float, delta: float) -> None:
+    setting = _setting(darrm.VoterGroup(3, epsilon=math.inf))
+    bound = least_cost(setting, Budget(queries, epsilon, delta, "fresh"))
+    assert math.isnan(bound) or 0 <= bound <= setting.cost(setting.best_rule()) + 1e-9

@@ -381,7 +381,7 @@ def test_many_voters_get_a_short_report_with_all_values(noise: str) -> None:
     assert max(lines, key=lambda row: float(row[4])) in few
     assert max(lines, key=lambda row: float(row[5])) in few
     total = page.rows("Total epsilon of many labels")
-    assert {row[2] for row in total} == {"optimal composition"}
+    assert {row[2] for row in total} == {"optimal composition of the single-label guarantee"}
     assert total[2][1] == shown(optimal(problem.release_epsilon, 0, 100, 1e-5).epsilon, 6, up=True)
 
 
