@@ -66,11 +66,11 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         (non-private).
     colluders : int in [0, K - t], optional
         Fresh: all guarantees of labels rest on the randomized response of all voters but this number, whose votes may
-        be known to somebody else, or who see the labels and may try to learn; docs/known_randomizers.md lists what must hold, and
-        ``privacy_.assumption`` says it. Labels then need less noise. Records at colluders have no guarantee. With
-        ``queries`` the labels are within twice ``total_epsilon`` too if only the affected voters randomize as stated;
-        a ledger keeps the first budget alone. ``privacy_.otherwise`` is that total. If not given, the votes of other
-        voters protect nothing, and other voters may do anything.
+        be known to somebody else, or who see the labels and may try to learn. ``privacy_.assumption`` says it, and
+        docs/known_randomizers.md lists what must hold. Labels then need less noise. Records at colluders have no
+        guarantee. With ``queries`` the labels are within twice ``total_epsilon`` too if only the affected voters
+        randomize as stated; a ledger keeps the first budget alone. ``privacy_.otherwise`` is that total. If not given,
+        the votes of other voters protect nothing, and other voters may do anything.
     total_epsilon, total_delta : float
         Budget for all labels; required except for fixed voters. For fixed voters `fit` raises if total_epsilon would be
         exceeded, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are added up,

@@ -146,6 +146,8 @@ class DesignedLabels:
 def _otherwise(design: Design, queries: int | None, delta: float, copies: int) -> float | None:
     if queries is None or not design.problem.known:
         return None
+    if not queries:
+        return 0.0  # a ledger of another design, which charges none of this one
     return search.Budget(queries * copies, math.inf, delta, "fresh").fallback_total(design)
 
 

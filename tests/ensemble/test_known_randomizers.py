@@ -118,8 +118,11 @@ def test_a_ledger_keeps_the_budget_and_knows_the_assumption(tmp_path: Path) -> N
     again = fresh(**options).fit(X, Y)
     assert again.spent_ == model.spent_ != (0.0, 0.0)
     assert Ledger(path).counts(model.design_)[0] == 3
-    with pytest.raises(darrm.InputError):
-        fresh(**options | {"colluders": 2}).fit(X, Y)
+    other = fresh(**options | {"colluders": 2}).fit(X, Y)
+    assert (other.privacy_.queries, other.privacy_.otherwise) == (0, 0.0)
+    with pytest.raises(darrm.InputError, match="for another design"):
+        other.predict(X[:1])
+    assert Ledger(path).counts(model.design_)[0] == 3
 
 
 @pytest.mark.parametrize(("kind", "changed", "reason"), CHANGED, ids=[kind for kind, *_ in CHANGED])
