@@ -182,8 +182,8 @@ def rests(rows: int) -> str:
     if not rows:
         return ""
     return (
-        f"{rows} rows rest on an assumption: in a group COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every voter "
-        "but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness, "
+        f"{rows} rows rest on an assumption: in a group COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
+        "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness, "
         "learns from none, and no vote is used twice."
     )
 
