@@ -199,7 +199,8 @@ LEDGER, CURVES = "accounting/test_accounting_ledger.py", "accounting/test_curves
 MIXED, MAX = "accounting/test_ledger_mixed.py", "mechanisms/test_noisy_max.py"
 ENSEMBLE, GROUPS = "ensemble/test_ensemble.py", "certificate/test_groups.py"
 CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
-GAPS = "design/test_gaps.py"
+GAPS, KINDS = "design/test_gaps.py", "problem/test_kinds.py"
+KNOWN = "accounting/test_known_randomizers.py"
 DIGITS, DISCRETE = "randomness/test_digits.py", "randomness/test_discrete.py"
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 
@@ -701,6 +702,25 @@ MISTAKES = [
         "problem.corners:moving_corners",
         "((1 + exact_Delta * s) / (1 + s), (1 - exact_Delta) * s / (1 + s)) => (1 / (1 + s), s / (1 + s))",
         (GROUPS, lambda tests, _: tests.test_the_worst_case_attains_what_is_needed(0.2)),
+    ),
+    # A limit for each group, and known randomizers
+    Mistake(
+        "several limits hold if one of them does",
+        "certificate.certificate:verify",
+        "all(_1) => any(_1)",
+        (KINDS, lambda tests, _: tests.test_the_certificate_of_a_kind_is_that_of_its_own_rows(*tests.CASES[0])),
+    ),
+    Mistake(
+        "a change in a group affects none of its voters",
+        "problem.decision:DecisionProblem.kinds",
+        "group.max_affected if k in (g, G) else 0 => 0",
+        (KINDS, lambda tests, _: tests.test_the_certificate_of_a_kind_is_that_of_its_own_rows(*tests.CASES[0])),
+    ),
+    Mistake(
+        "one vector of votes of the colluders is looked at",
+        "problem.truths:Truths.colluding",
+        "product(*_1) => list(product(*_1))[:1]",
+        (KNOWN, lambda tests, _: tests.test_certificates("colluders", 0)),
     ),
 ]
 

@@ -49,7 +49,7 @@ def test_python_examples_print_what_they_say(
 def test_the_story_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Plan, compare, ledger, release: and a 101st label is refused."""
+    """Plan, compare, ledger, release: and the same rows are refused."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "darrm").symlink_to(README.parent / "darrm")
@@ -62,7 +62,7 @@ def test_the_story_prints_what_it_says(
             shown = shown_after(CLINICS[CLINICS.index(f"`darrm {command[0]}` prints") :])
             assert out.split() == shown.split(), f"docs/clinics.md must show what the command prints:\n{out}"
     assert len(Path("labels.csv").read_text(encoding="utf-8").splitlines()) == 101
-    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 3
+    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 6
     assert not Path("more.csv").exists()
 
 

@@ -31,7 +31,8 @@ from darrm.accounting.search import Budget, spend
 from darrm.baselines import exponential, laplace, permute_and_flip
 from darrm.baselines import gaussian as gaussian_noise
 from darrm.certificate.classes import ClassSeparation
-from darrm.constraints.classes import ClassColumns, weighted_rows
+from darrm.constraints.classes import ClassColumns
+from darrm.constraints.engines import weighted_rows
 from darrm.design.costs import costs_at_rows
 from darrm.design.renyi import RenyiProgram
 from darrm.design.rules import cost_of
@@ -66,11 +67,11 @@ def triangular(problem: darrm.DecisionProblem, objective: objectives.Objective, 
 
     def find(x: Array) -> Rows:
         search = ClassSeparation(mixed(class_table(columns.table(x), problem), 1 - 1e-6), guarantee(problem))
-        tangents = []
-        for groups, P, Q in search.largest(lambda P, Q: ((P - Q) ** 2 / (P + Q)).sum(axis=1), most * (1 + _CLOSE), 200):
-            r = (P - Q) / (P + Q)
-            tangents.append((groups, 2 * r - r**2, -2 * r - r**2))
-        rows, scale = weighted_rows(columns, tangents)
+        worst = search.largest(lambda P, Q: ((P - Q) ** 2 / (P + Q)).sum(axis=1), most * (1 + _CLOSE), 200)
+        P, Q = (np.array([part[side] for part in worst]).reshape(-1, problem.n_answers) for side in (1, 2))
+        r = (P - Q) / (P + Q)
+        cases = [case for case, _, _ in worst]
+        rows, scale = weighted_rows(problem, columns, cases, 2 * r - r**2, -2 * r - r**2)
         return Rows(rows.rows, rows.limits + scale * most)
 
     answer = solve_by_cuts(columns.weights / columns.weights.max(), [find], first=columns.first)
@@ -100,13 +101,13 @@ def row(K: int, classes: int, accuracy: float, queries: int, total: float) -> It
         return solve(wide, objective=objective, profile=gdp(mu)).table
 
     yield "Gaussian DP", right(gaussian, each)
-    if problem.binary:
-        return
     order = 1 + 1.1 * math.sqrt(-2 * math.log(DELTA)) / mu
     for times in ORDERS:
         own = 1 + (order - 1) * times
         program = RenyiProgram(problem, objective, own)
         yield f"Renyi, {times:g}", right(program.table, own * each**2 / 2)
+    if problem.binary:
+        return
     yield "triangular", right(partial(triangular, problem, objective), each**2 / 2)
 
 

@@ -240,10 +240,11 @@ class ClassSeparation:
 
     def largest(
         self, score: Callable[[Array, Array], Array], above: float, most: int
-    ) -> list[tuple[tuple[GroupOfCase, ...], Array, Array]]:
+    ) -> list[tuple[ClassCase, Array, Array]]:
         """Up to ``most`` cases whose ``score(P, Q)`` exceeds a number: the worst of each block, with their P and Q.
 
-        P and Q are the probabilities of all answers, as `rows` lists them; ``score`` maps them to a number.
+        P and Q are the probabilities of all answers, as `rows` lists them; ``score`` maps rows of them to numbers. The
+        cases name no answers.
         """
         found = []
         leaves = list(self._leaves())
@@ -253,7 +254,8 @@ class ClassSeparation:
             P, Q = leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
             scores = score(P, Q)
             worst = np.argsort(-scores)[:each]
-            found += [(self._groups_of(leaf, int(at)), P[at], Q[at]) for at in worst[scores[worst] > above]]
+            above_it = worst[scores[worst] > above].tolist()
+            found += [(ClassCase((), self._groups_of(leaf, at)), P[at], Q[at]) for at in above_it]
         return found
 
     @property

@@ -16,7 +16,7 @@ excess. Lemmas and rounding are in docs/decisions.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -179,6 +179,21 @@ class GroupSeparation:
             for worst in search.worst(kappa, _AT_ONCE, threshold)
         ]
 
+    def largest(
+        self, score: Callable[[Array, Array], Array], above: float, most: int
+    ) -> list[tuple[GroupCase, Array, Array]]:
+        """About ``most`` cases whose ``score(P, Q)`` exceeds a number: the worst of each block, with their P and Q.
+
+        P and Q are the probabilities of both answers; ``score`` maps rows of them to numbers.
+        """
+        found, each = [], max(1, most // (self._problem.max_affected + 1))
+        for block in self._blocks():
+            P, Q = (side.reshape(2, -1).T for side in block.tables[:2])
+            scores = score(P, Q)
+            worst = np.argsort(-scores)[:each]
+            found += [(self._case_at(block, 1, int(at)), P[at], Q[at]) for at in worst[scores[worst] > above]]
+        return found
+
     def facts(self) -> Facts:
         """The number of answers, two, and the least probability of one."""
         return Facts(answers=2, least=self._least)
@@ -228,17 +243,20 @@ class GroupSeparation:
         gaps = self._gaps(block.reached)
         if p_side < gaps:  # then the sides have smaller rounding errors than V - W by its own recurrence
             difference = float(p_side - q_side)
-        where = zip(np.unravel_index(at, tables.difference.shape), self._problem.groups, block.reached, strict=True)
-        states = [divmod(int(index), group.count - reached + 1) for index, group, reached in where]
-        case = self._place(answer, block.reached, [(ones, which) for which, ones in states])
         return WorstCase(
             min(self._with_failures(bound), 1.0),
             self._rounding(block.reached, float(p_side)),
-            case,
+            self._case_at(block, answer, at),
             float(p_side),
             float(q_side),
             difference,
         )
+
+    def _case_at(self, block: _Block, answer: int, at: int) -> GroupCase:
+        shape = block.tables.difference.shape
+        where = zip(np.unravel_index(at, shape), self._problem.groups, block.reached, strict=True)
+        states = [divmod(int(index), group.count - reached + 1) for index, group, reached in where]
+        return self._place(answer, block.reached, [(ones, which) for which, ones in states])
 
     def _with_failures(self, bound: Any) -> float:
         """The excess with the delta events of voters included, from that of their corners, rounded up."""

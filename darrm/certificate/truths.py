@@ -7,7 +7,7 @@ of f_k in float64, which proposes constraints.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -85,6 +85,17 @@ class TruthSeparation:
         for _, search in self._each(exact=True):
             yield from search.rows(together)
 
+    def largest(
+        self, score: Callable[[Array, Array], Array], above: float, most: int
+    ) -> list[tuple[TruthCase, Array, Array]]:
+        """Cases whose ``score(P, Q)`` exceeds a number, in float64; see `ClassSeparation.largest`."""
+        each = self._each(exact=False)
+        return [
+            (self._case(own, voted), P, Q)
+            for voted, search in each
+            for own, P, Q in search.largest(score, above, max(1, most // len(each)))
+        ]
+
     @property
     def relative_error(self) -> float:
         """The relative error of every entry that `rows` returns."""
@@ -97,9 +108,10 @@ class TruthSeparation:
         """The worst case with the votes of the colluders."""
         if worst.case is None:
             return worst
-        votes = tuple(self._truths.votes_of(voted))
-        own: Any = worst.case
-        return replace(worst, case=TruthCase(votes, voted, own, self._truths.votes.binary))
+        return replace(worst, case=self._case(worst.case, voted))
+
+    def _case(self, own: Any, voted: Voted) -> TruthCase:
+        return TruthCase(tuple(self._truths.votes_of(voted)), voted, own, self._truths.votes.binary)
 
 
 @lru_cache(maxsize=4)

@@ -233,6 +233,12 @@ profile_option = click.option(
     "last), falling deltas. Or a file: .csv with columns epsilon and delta, or .json as darrm profile --json prints "
     "it.",
 )
+kind_option = click.option(
+    "--kind",
+    default="",
+    metavar="NAME",
+    help='For a design with a limit for each group: the kind of change, "group 1" and so on, or "several groups".',
+)
 design_option = click.option("--out", type=DESIGN, help="Write the design file (JSON) here.")
 file_argument = click.argument("file", type=PATH)
 

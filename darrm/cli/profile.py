@@ -14,9 +14,10 @@ from darrm.show import typed, wording
 @click.command("profile", short_help="Print the exact privacy profile of one release.")
 @common.file_argument
 @click.option("--epsilons", help="Epsilons of the profile: E1,E2,... in nats; inf is allowed [11 points and inf].")
+@common.kind_option
 @common.plot_option("the profile")
 @common.json_option
-def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) -> None:
+def command(file: Path, epsilons: str | None, kind: str, plot: Path | None, as_json: bool) -> None:
     """Print the smallest delta at which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
 
     The release is a majority or a decision by groups of voters; with absent voters, the delta is the largest over all
@@ -29,7 +30,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     from darrm.show.figures import tables_of
     from darrm.show.plots import plot_profile
 
-    design = load(file)
+    design = load(file).of_kind(kind)
     problem = design.problem
     if epsilons is None:
         where = [float(f"{epsilon:.6g}") for epsilon in np.linspace(0, 1.25 * problem.release_epsilon, 11)] + [math.inf]

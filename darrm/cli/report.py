@@ -22,9 +22,16 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
     default=None,
     help="With or without baselines, profile and exact composition [full if that takes at most about ten seconds].",
 )
+@common.kind_option
 @common.json_option
 def command(
-    file: Path, out: Path | None, delta: float | None, queries: int | None, full: bool | None, as_json: bool
+    file: Path,
+    out: Path | None,
+    delta: float | None,
+    queries: int | None,
+    full: bool | None,
+    kind: str,
+    as_json: bool,
 ) -> None:
     """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
 
@@ -38,7 +45,7 @@ def command(
     if out is None:
         out = file.with_suffix(".html")
         check_place(out)
-    size = write(out, load(file), file=file, delta=delta, queries=queries, full=full)
+    size = write(out, load(file), file=file, delta=delta, queries=queries, full=full, kind=kind)
     if as_json:
         common.print_json({"out": str(out), "bytes": size})
     else:

@@ -155,7 +155,7 @@ _COINS = (
 def _voters(problem: dict[str, Any]) -> str:
     """The voters that a file states, to be compared with the real ones."""
     most = problem["max_affected"]
-    alone = isinstance(problem["epsilon"], list) and len(problem["epsilon"]) == len(problem["groups"])
+    alone = isinstance(problem["epsilon"], list) and len(problem["epsilon"]) == len(problem["groups"]) and most > 1
     one = {"count": problem.get("K"), "epsilon": problem["epsilon"], "delta": problem.get("Delta")}
     groups = []
     for group in problem.get("groups", [one | {"max_affected": most}]):

@@ -268,24 +268,18 @@ class ClassRows:
         return self._columns.rows(coefficients, np.full(len(cases), self._exact_limit, kind))
 
 
-def weighted_rows(
-    columns: ClassColumns, cases: Sequence[tuple[tuple[GroupOfCase, ...], Array, Array]]
-) -> tuple[Rows, Array]:
-    """Rows "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= 0" of given cases with their ``on`` and ``off``.
-
-    Each is divided by its largest coefficient if that is above 1; the factors are returned too.
-    """
-    problem = columns.problem
+def weighted(
+    problem: DecisionProblem, columns: ClassColumns, cases: Sequence[ClassCase], on: Array, off: Array
+) -> tuple[Array, Array]:
+    """ "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= 0" of each case: coefficients of the masses, and limits."""
     bit_of_groups, _ = bits(problem, alike=columns.alike and len(problem.groups) == 1)
-    coefficients, scale = np.zeros((len(cases), columns.n_parts)), np.ones(len(cases))
-    for i, (groups, on, off) in enumerate(cases):
-        votes, q_side, difference = distributions(groups, bit_of_groups)
+    coefficients = np.zeros((len(cases), columns.n_parts))
+    for row, case, of_case, of_other in zip(coefficients, cases, on, off, strict=True):
+        votes, q_side, difference = distributions(case.groups, bit_of_groups)
         parts, sizes = columns.parts_of(votes, range(problem.n_answers))
-        weight = np.outer(difference + q_side, on) + np.outer(q_side, off)
-        np.add.at(coefficients[i], parts.ravel(), (weight / sizes).ravel())
-        scale[i] = 1 / max(1.0, float(np.abs(coefficients[i]).max()))
-        coefficients[i] *= scale[i]
-    return columns.rows(coefficients, np.zeros(len(cases))), scale
+        weight = np.outer(difference + q_side, of_case) + np.outer(q_side, of_other)
+        np.add.at(row, parts.ravel(), (weight / sizes).ravel())
+    return coefficients, np.zeros(len(cases))
 
 
 def distributions(

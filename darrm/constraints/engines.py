@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
+from darrm.constraints import classes, groups
 from darrm.constraints.classes import ClassRows
 from darrm.constraints.groups import GroupRows
 from darrm.constraints.rows import MajorityRows
-from darrm.constraints.truths import TruthRows
+from darrm.constraints.truths import TruthColumns, TruthRows
 from darrm.constraints.usual import ReadyRows
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.truths import truths_of
 from darrm_solvers import Rows
+from darrm_solvers.cutting_planes import stacked
 
 
 class Columns(Protocol):
@@ -85,3 +90,27 @@ def constraint_rows(limit: Limit[Problem], columns: Columns) -> ConstraintRows:
         if kind in ROWS:
             return ROWS[kind](limit, columns)
     raise InputError(f"problem must be one of {', '.join(kind.__name__ for kind in ROWS)}. Got {limit.problem!r}.")
+
+
+def weighted_rows(
+    problem: DecisionProblem, columns: Any, cases: Sequence[Any], on: Array, off: Array
+) -> tuple[Rows, Array]:
+    """Rows "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= 0" of given cases, in the variables of ``columns``.
+
+    ``on`` and ``off`` have shape (cases, answers). Each row is divided by its largest coefficient if that is above 1;
+    the factors are returned too.
+    """
+    if problem.known:
+        truths, voted = truths_of(problem), [case.voted for case in cases]
+        parts = []
+        for which in dict.fromkeys(voted):
+            own = [i for i, votes in enumerate(voted) if votes == which]
+            seen = TruthColumns(columns, truths, which)
+            parts.append(weighted_rows(truths.problem, seen, [cases[i].case for i in own], on[own], off[own]))
+        return stacked([rows for rows, _ in parts]), np.concatenate([scale for _, scale in parts])
+    if problem.binary:
+        coefficients, limits = groups.weighted(problem, cases, on, off)
+    else:
+        coefficients, limits = classes.weighted(problem, columns, cases, on, off)
+    scale = 1 / np.maximum(1.0, np.abs(coefficients).max(axis=1, initial=0.0))
+    return columns.rows(coefficients * scale[:, None], limits * scale), scale

@@ -105,7 +105,7 @@ class GroupRows:
 
     def __init__(self, limit: Limit[DecisionProblem], columns: TableColumns) -> None:
         self._problem, self._columns = limit.problem, columns
-        self._corners, fails = group_corners(limit.problem)
+        corners_of, fails = group_corners(limit.problem)
         if Decimal(limit.delta) < fails:
             raise InputError(
                 f"delta must be at least {rounded_up(fails)!r}, the combined delta of the affected voters, because "
@@ -120,7 +120,7 @@ class GroupRows:
             self._shrink, self._grow = map(float, self._exact_factors)
             size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t = limit.problem.max_affected
-        gap = max(abs(float(corner.gap)) for corners in self._corners for corner in corners)
+        gap = max(abs(float(corner.gap)) for corners in corners_of for corner in corners)
         check_steepness(limit, gap, right)
         u = 2.0**-53
         self.rounding = 1.01 * u * (self._shrink * 40 * (t + 1) * (t + 2) * gap + (6 * t + 60) * self._grow)
@@ -151,22 +151,35 @@ class GroupRows:
     of_usual = of
 
     def _of(self, cases: Sequence[GroupCase], *, exact: bool) -> Rows:
-        kind = number_kind(exact)
         shrink, grow = self._exact_factors if exact else (self._shrink, self._grow)
-        distributions = _distributions if exact else _rounded_distributions
-        q_side, difference = np.ones((len(cases), 1), kind), np.zeros((len(cases), 1), kind)
-        for g, (group, corners) in enumerate(zip(self._problem.groups, self._corners, strict=True)):
-            own = [distributions(group, corners, counts[g], exact) for _, counts in cases]
-            q_own, difference_own = np.array(own, kind).reshape(-1, 2, 1, group.count + 1).swapaxes(0, 1)
-            # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
-            p_own, q_before = q_own + difference_own, q_side[..., None]
-            shape = len(cases), q_side.shape[1] * (group.count + 1)
-            difference = (difference[..., None] * p_own + q_before * difference_own).reshape(shape)
-            q_side = (q_before * q_own).reshape(shape)
+        q_side, difference = _sides(self._problem, cases, exact=exact)
         coefficients = shrink * difference - grow * q_side
         answers = np.array([answer for answer, _ in cases], dtype=np.intp)
         coefficients[answers == 0] *= -1
-        return self._columns.rows(coefficients, np.array(self._exact_limits, kind)[answers])
+        return self._columns.rows(coefficients, np.array(self._exact_limits, number_kind(exact))[answers])
+
+
+def weighted(problem: DecisionProblem, cases: Sequence[GroupCase], on: Array, off: Array) -> tuple[Array, Array]:
+    """ "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= 0" of each case: coefficients of the table, and limits."""
+    q_side, difference = _sides(problem, cases, exact=False)
+    (on_0, on_1), (off_0, off_1) = on.T[..., None], off.T[..., None]
+    return (on_1 - on_0) * (q_side + difference) + (off_1 - off_0) * q_side, -(on_0 + off_0)[:, 0]
+
+
+def _sides(problem: DecisionProblem, cases: Sequence[GroupCase], *, exact: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The distributions of the numbers of ones on D', and the differences to those on D; of shape (cases, entries)."""
+    kind = number_kind(exact)
+    distributions = _distributions if exact else _rounded_distributions
+    q_side, difference = np.ones((len(cases), 1), kind), np.zeros((len(cases), 1), kind)
+    for g, (group, corners) in enumerate(zip(problem.groups, group_corners(problem)[0], strict=True)):
+        own = [distributions(group, corners, counts[g], exact) for _, counts in cases]
+        q_own, difference_own = np.array(own, kind).reshape(-1, 2, 1, group.count + 1).swapaxes(0, 1)
+        # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
+        p_own, q_before = q_own + difference_own, q_side[..., None]
+        shape = len(cases), q_side.shape[1] * (group.count + 1)
+        difference = (difference[..., None] * p_own + q_before * difference_own).reshape(shape)
+        q_side = (q_before * q_own).reshape(shape)
+    return q_side, difference
 
 
 def _distributions(

@@ -173,6 +173,11 @@ class HalfColumns:
         half = np.maximum.accumulate(x) if self._monotone else x
         return np.concatenate([half[::-1], np.zeros((self._K + 1) % 2), half])
 
+    def rows(self, coefficients: Array, limits: Array) -> Rows:
+        """Constraints ``coefficients @ X <= limits`` on X(l) = Pr[release 1 | l], as rows in x."""
+        above = coefficients[:, -self.n :] - coefficients[:, : self.n][:, ::-1]
+        return Rows(above / 2, limits - coefficients.sum(axis=1) / 2)
+
 
 class MajorityRows:
     """The rows of given multisets for one limit: a `ConstraintRows`.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._lazy import view
-from darrm._validation import array, choice, real, refusal
+from darrm._validation import array, choice, real, refusal, shown
 from darrm.certificate.certificate import Certificate, beyond_profile, verify
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, columns
@@ -387,6 +387,23 @@ class Design(ForAnalysis):
         cost = self.objective.costs_without_votes(self.problem)
         best = [math.isclose(each, cost.min(), rel_tol=1e-12) for each in cost.tolist()]
         return tuple(one / sum(best) for one in best)
+
+    def of_kind(self, kind: str) -> Design:
+        """The same table for one kind of change, such as "group 1", where each group has a limit of its own.
+
+        Its report and profile are those of changes of this kind alone. It is kept in no file.
+
+        Raises
+        ------
+        InputError
+            If the problem has no such kind.
+        """
+        kinds = self.problem.kinds
+        if kind not in kinds:
+            names = f"one of {', '.join(kinds)}" if len(kinds) > 1 else "left out: all changes have one limit"
+            hint = f' Pass e.g. --kind "{next(iter(kinds))}".' if len(kinds) > 1 else ""
+            raise InputError(f"kind must be {names}. Got {shown(kind)}.{hint}")
+        return Design(kinds[kind], self.table, self.objective, self.shape) if kind else self
 
     def with_present(self, present: Sequence[int]) -> Design:
         """The decision for the given numbers of present voters of each group, at least one in all.

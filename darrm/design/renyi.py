@@ -1,4 +1,4 @@
-"""Decisions with several answers under a limit on a Renyi divergence, the best known family for many labels.
+"""Decisions under a limit on a Renyi divergence, the best known family for many labels.
 
     maximise the objective   subject to   sum over o of P_o^order Q_o^(1 - order) <= e^((order - 1) divergence)
 
@@ -13,22 +13,25 @@ No guarantee rests on it: the cost of labels is computed from the table alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from darrm.certificate.classes import ClassSeparation
-from darrm.constraints.classes import ClassColumns, check_variables, weighted_rows
-from darrm.design.costs import costs_at_rows
+from darrm.certificate.engines import engine
+from darrm.constraints.engines import weighted_rows
+from darrm.design.program import variables
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
-from darrm.problem.class_tables import class_table, mixed
-from darrm.problem.decision import DecisionProblem
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
+from darrm_solvers.cutting_planes import stacked
 
-_STEEPEST = 1e7  # limit of r^order; any tangent is a valid row
+_FAR = 600.0  # nats; e^600 is a float64, and no table has such a moment
+_STEEPEST = 1e30  # limit of r^order; any tangent is a valid row
 _CLOSE = 1e-3  # relative accuracy of the divergence
 _AT_ONCE = 200
 _HALVINGS = 20
@@ -42,63 +45,80 @@ class RenyiProgram:
 
     Parameters
     ----------
-    problem : DecisionProblem
+    problem : MajorityProblem or DecisionProblem
         Describes the voters; its guarantee is not used.
     objective : Objective
     order : float, above 1
-    ordered : bool
+    shape : str
         As in `darrm.solve`.
+    also : sequence of (problem, order)
+        Further divergences that the table keeps, each of the same votes: of other kinds of change, or of any voters.
     """
 
-    def __init__(self, problem: DecisionProblem, objective: Objective, order: float, *, ordered: bool = False) -> None:
-        alike = objective.symmetric(problem)
-        check_variables(problem, alike=alike)
-        costs = costs_at_rows(problem, objective, alike=alike)
-        self._columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
-        self._problem, self._order = problem, order
-        first = self._columns.first
-        self._rows, self._scales = [first], [np.zeros(first.limits.size)]
+    def __init__(
+        self,
+        problem: AnyProblem,
+        objective: Objective,
+        order: float,
+        *,
+        shape: str = "free",
+        also: Sequence[tuple[AnyProblem, float]] = (),
+    ) -> None:
+        self._variables = variables(problem, objective, shape, math.inf)
+        self._problem = problem
+        self._held = [(decision_by(held.model, 1.0, 0.5), own) for held, own in ((problem, order), *also)]
+        for held, _ in self._held:
+            engine(held).check_size(held)
+        # Of the first rows and all tangents: limits, and what is added to them for each allowed moment.
+        self._rows = self._variables.first
+        self._scales = np.zeros((len(self._held), self._rows.limits.size))
 
-    def table(self, divergence: float, *, time_limit: float = math.inf) -> Array:
-        """The table for this divergence, nats."""
-        allowed = math.exp((self._order - 1) * divergence)
-        first = Rows(
-            np.concatenate([rows.rows for rows in self._rows]),
-            np.concatenate(
-                [rows.limits + scale * allowed for rows, scale in zip(self._rows, self._scales, strict=True)]
-            ),
-        )
-        weights = self._columns.weights / self._columns.weights.max()
+    def table(self, *divergences: float, time_limit: float = math.inf) -> Array:
+        """The table for these divergences, nats, in the order of ``problem`` and ``also``."""
+        limits = zip(self._held, divergences, strict=True)
+        allowed = np.array([math.exp(min((order - 1) * most, _FAR)) for (_, order), most in limits])
+        first = Rows(self._rows.rows, self._rows.limits + allowed @ self._scales)
+        weights = self._variables.weights / (self._variables.weights.max() or 1.0)
         answer = solve_by_cuts(weights, [partial(self._tangents, allowed)], first=first, time_limit=time_limit)
         return self._possible(answer.solution.x)
 
     def _possible(self, x: Array) -> Array:
         """The table of x, in which no answer is impossible."""
-        return mixed(class_table(self._columns.table(x), self._problem), 1 - _EVEN)
+        table = self._variables.columns.table(np.clip(x, 0.0, 1.0))
+        encoding = encodings.of(self._problem, table)
+        return encoding.mixed(encoding.checked(table, self._problem), 1 - _EVEN)
 
-    def _tangents(self, allowed: float, x: Array) -> Rows:
-        """Rows at the cases where the table of x violates the limit most."""
-        order = self._order
+    def _tangents(self, allowed: Array, x: Array) -> Rows:
+        """Rows at the cases where the table of x violates a limit most."""
+        table = self._possible(x)
+        if encodings.of(self._problem, table) is encodings.GAMMA:
+            table = encodings.GAMMA.probabilities(table)[:, 1]
+        before = self._rows.limits.size
+        for which, ((problem, order), most) in enumerate(zip(self._held, allowed.tolist(), strict=True)):
+            moment = partial(_moment, order)
+            search: Any = engine(problem).separation(table, guarantee(problem))
+            worst = search.largest(moment, 1 + (most - 1) * (1 + _CLOSE), _AT_ONCE)
+            if worst:
+                cases, *sides = zip(*worst, strict=True)
+                r = np.array([_ratios(moment, P, Q, most) for P, Q in zip(*sides, strict=True)])
+                r = np.minimum(r, _STEEPEST ** (1 / order))
+                on, off = order * r ** (order - 1), (1 - order) * r**order
+                rows, scale = weighted_rows(problem, self._variables.columns, cases, on, off)
+                self._rows = stacked([self._rows, rows])
+                self._scales = np.hstack([self._scales, np.outer(np.arange(len(allowed)) == which, scale)])
+        new = slice(before, None)
+        return Rows(self._rows.rows[new], self._rows.limits[new] + allowed @ self._scales[:, new])
 
-        def moment(P: Array, Q: Array) -> Array:
-            P, Q = _floats(P), _floats(Q)
-            with np.errstate(over="ignore"):  # an infinite moment is above what is allowed, as it should be
-                return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
 
-        search = ClassSeparation(self._possible(x), guarantee(self._problem))
-        tangents = []
-        for groups, P, Q in search.largest(moment, 1 + (allowed - 1) * (1 + _CLOSE), _AT_ONCE):
-            P, Q = _kept(moment, P, Q, allowed)
-            r = np.minimum(P / Q, _STEEPEST ** (1 / order))
-            tangents.append((groups, order * r ** (order - 1), (1 - order) * r**order))
-        rows, scale = weighted_rows(self._columns, tangents)
-        self._rows.append(rows)
-        self._scales.append(scale)
-        return Rows(rows.rows, rows.limits + scale * allowed)
+def _moment(order: float, P: Array, Q: Array) -> Array:
+    """The left side of the limit, for each row."""
+    P, Q = _floats(P), _floats(Q)
+    with np.errstate(over="ignore"):  # an infinite moment is above what is allowed, as it should be
+        return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
 
 
-def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: float) -> tuple[Array, Array]:
-    """The point between (P, Q) and a random answer, which violates nothing, at which the divergence equals the limit.
+def _ratios(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: float) -> Array:
+    """P / Q at the point between (P, Q) and a random answer, which violates nothing, at which the limit is reached.
 
     The tangent there also cuts off (P, Q), and cuts off more: rows there need fewer rounds.
     """
@@ -108,7 +128,7 @@ def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: 
         middle = (broken + kept) / 2
         at = [(1 - middle) * chances + middle / chances.size for chances in (P, Q)]
         broken, kept = (middle, kept) if moment(at[0][None], at[1][None])[0] > allowed else (broken, middle)
-    return (1 - broken) * P + broken / P.size, (1 - broken) * Q + broken / Q.size
+    return ((1 - broken) * P + broken / P.size) / ((1 - broken) * Q + broken / Q.size)
 
 
 def _floats(chances: Array) -> Array:

@@ -134,6 +134,8 @@ def opendp_measurement(
     if not isinstance(design, Design):
         raise not_a_design("design must be a Design", design)
     check_any_voters(design.problem, "A measurement of OpenDP")
+    if not all(group.max_affected for group in design.problem.groups):
+        raise InputError("OpenDP counts changed votes of all groups. Got a design for changes in some. Pass one limit.")
     dp = _prelude()
     if OwnVotes(design, public):
         raise InputError(

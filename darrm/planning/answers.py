@@ -97,6 +97,9 @@ class Plan:
     counts : float
         With a known randomizer: the counts of the votes of all queries together are (counts, total_delta)-DP against
         somebody who sees them, but no vote. Else NaN.
+    if_colluding : mapping from int to float
+        With one group of a known randomizer: the total epsilon of all labels, at ``total_delta``, if so many voters
+        collude: none, one, and a quarter of them. Else, and without a comparison, empty.
     """
 
     design: Design
@@ -120,6 +123,7 @@ class Plan:
     fallback: float = math.nan
     counts: float = math.nan
     of: Mapping[str, OfKind] = field(default_factory=dict)
+    if_colluding: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def called(self) -> str:

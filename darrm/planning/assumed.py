@@ -48,7 +48,8 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     if setting.adjacency == "replace-one" and t < K:
         reaches += " If a record may be replaced by a record of another voter, count both voters."
     if len(setting.shares) == len(setting.groups):
-        reaches += " All of them are of one group: no budget covers a change that affects voters of several groups."
+        reaches += " All of them are of one group." * (t > 1)
+        reaches += " No budget covers a change that affects voters of several groups."
     return (
         reaches,
         kind,

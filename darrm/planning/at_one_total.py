@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+import numpy as np
+
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
 from darrm.baselines.baseline import Baseline
@@ -22,6 +24,7 @@ from darrm.planning.bound import least_cost
 from darrm.planning.designs import design_within, small
 from darrm.planning.setting import Setting
 
+_NEAR = 5e-3  # of any probability of a table: one noise in two calibrations
 _LEAST = 1e-9  # of a parameter; below it a label is a coin flip
 
 
@@ -64,6 +67,8 @@ def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison
         bound = min(bound, least_cost(setting, budget)) if small(setting) else math.nan
         for baseline in raised(setting.model, setting.objective):
             rows += compared.raised(baseline)
+        near = [row.name for row in rows[1:] if np.abs(row.table - planned.table).max() <= _NEAR]
+        rows[0] = replace(rows[0], setting=f"nearly {near[0]}" if near else "")
         rows += compared.noise_in_votes()
     plain = "plain majority" if setting.model.binary else "plain plurality"
     rows.append(compared.row(plain, "no output noise", setting.majority()))

@@ -6,8 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import cast
 
 from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
@@ -26,15 +24,15 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
 from darrm.planning.setting import Setting
 from darrm.problem.counts import more_sorted_counts
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.decision import any_voters
 
 _MOST_MU, _LEAST_MU = 12.0, 1e-4
 _BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
-# Capped curves lie between the other two families: they do not win where those differ by more than this.
-_NEAR = 1.25
-_CAPS = (1.0, 1.5)
-_ORDER = 1.1  # times the order at which Renyi DP is least; the best of a few tried
-_MOST_DIVERGENCE = 10.0  # nats
+# Times the order at which Renyi DP is least, less 1: the best of a few tried, for two answers and for more.
+_ORDERS, _ORDERS_OF_SEVERAL = (1.0, 1.5), (1.1,)
+_BALANCES = (0.9, 0.95, 1.0)  # of the divergences by two budgets; one of them spends nearly all of both
+_TRIES = 60  # of one Renyi divergence; few are needed, except where the answer hardly depends on the votes
+_SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
 _RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
@@ -47,11 +45,12 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     covers it. Otherwise each family below has one parameter, which is raised until the exact total of all labels
     reaches the budget:
 
-    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP, best where labels are many;
-    * pure: the optimum under (epsilon, 0), best where they are few;
-    * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
-    * Renyi, for more answers: the optimum under a Renyi divergence, of the order that gives the least total. It is
-      better than the last two where labels are many;
+    * Renyi: the optimum under a Renyi divergence, of orders near that at which Renyi DP is least; best where labels are
+      many and voters private by themselves, or answers more than two. With a known randomizer it is that of the true
+      answers; under a second budget another one, of the same voters as any voters, is limited too;
+    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP. It is a little better where several
+      voters are affected, and by up to 4 percent where voters have a delta;
+    * pure: the optimum under (epsilon, 0), best where labels are few;
     * the baselines of `darrm.baselines.registry.PLANNED`, which are not optima, where they are better than all of
       these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes. Only these are
       tried where one group has more than 400 vectors of counts for several classes, up to a renaming of the classes: 25
@@ -144,55 +143,56 @@ class _Search:
         def pure(epsilon: float) -> Design:
             return self._made(votes, min(epsilon, most), [])
 
-        def gaussian(mu: float, cap: float = math.inf) -> Design:
+        def gaussian(mu: float) -> Design:
             points = gdp(mu)
-            end = min(cap * mu, points[-1][0])
-            profile = [(epsilon, delta + self._failing) for epsilon, delta in points if epsilon < end]
-            return self._made(votes, min(end, most), profile)
+            profile = [(epsilon, delta + self._failing) for epsilon, delta in points]
+            return self._made(votes, min(points[-1][0], most), profile)
 
         if total[1] == 0:
             self._raise(pure, each * (1 - 1e-9), each / 2, most)
             return
+        self._renyi(votes, total)
         mu = min(_MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
-        if not votes.problem(1.0, 0.5).binary:
-            self._renyi(votes, total)
-            self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
-            return
-        many = self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
-        if self._failing and votes is self.setting:
-            # The same family without a share of delta for the voters' own, where the curve has room for all of it.
-            many = min(many, self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, _LEAST_MU, _MOST_MU))
-        few = self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
-        if max(few, many) <= _NEAR * min(few, many):
-            for cap in _CAPS:
-                self._raise(partial(gaussian, cap=cap), mu, _LEAST_MU, _MOST_MU)
+        if votes.problem(1.0, 0.5).binary:
+            self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
+            if self._failing and votes is self.setting:
+                # The same family without a share of delta for the voters' own, where the curve has room for all of it.
+                self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, _LEAST_MU, _MOST_MU)
+        self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
 
     def _renyi(self, votes: Setting, total: tuple[float, float]) -> None:
-        """The optima for ``votes`` under a Renyi divergence, of the order at which Renyi DP would be least."""
-        mu = gdp_mu(*total)
-        order = 1 + _ORDER * math.sqrt(-2 * math.log(total[1])) / mu
-        setting = self.setting
-        try:
-            several = cast(DecisionProblem, votes.problem(1.0, 0.5))
-            program = RenyiProgram(several, setting.objective, order, ordered=setting.shape == "ordered")
-        except InputError:  # too large to optimise
-            return
+        """The optima for ``votes`` under a Renyi divergence, of orders near that at which Renyi DP would be least.
 
-        def label(divergence: float) -> OneLabel:
-            left = max(0.1, self.budget.until - time.monotonic())
-            return setting.label(program.table(divergence, time_limit=left))
+        It is raised as that of Gaussian noise, order mu^2 / 2. For a second budget, any voters keep one of their own.
+        """
+        budget, setting, problem = self.budget, self.setting, votes.problem(1.0, 0.5)
+        fallback = (budget.fallback, budget.delta) if budget.fallback < math.inf else None
+        for times in _ORDERS if problem.binary else _ORDERS_OF_SEVERAL:
+            most, order = renyi_of(total, times)
+            most_of_any, also = renyi_of(fallback, times) if fallback else (math.inf, math.inf)
+            others = [(any_voters(problem), also)] if fallback else []
+            try:
+                program = RenyiProgram(problem, setting.objective, order, shape=setting.shape, also=others)
+            except InputError:  # too large to optimise
+                return
+            for balance in _BALANCES if fallback else (1.0,):
+                beside = [balance * also * (most_of_any / most) ** 2] if fallback else []
 
-        guess = _BINARY**2 * order * mu**2 / (2 * self.budget.queries)
-        costs = self.setting.cost
-        spent = spend(
-            label,
-            self.budget,
-            min(guess, _MOST_DIVERGENCE),
-            most=_MOST_DIVERGENCE,
-            hopeless=lambda release: costs(release.table) >= self._least(),
-        )
-        if spent is not None and costs(spent.release.table) < self._least():
-            self._take_table(spent.release.table)
+                def label(
+                    mu: float, table: Callable[..., Array] = program.table, orders: Sequence[float] = (order, *beside)
+                ) -> OneLabel:
+                    left = max(0.1, budget.until - time.monotonic())
+                    return setting.label(table(*(each * mu**2 / 2 for each in orders), time_limit=left))
+
+                spend(
+                    label,
+                    budget,
+                    _SHARE * most / math.sqrt(budget.queries),
+                    most=_MOST_MU,
+                    hopeless=lambda release: setting.cost(release.table) >= self._least(),
+                    found=self._take_better,
+                    tries=_TRIES,
+                )
 
     def noisy_counts(self) -> None:
         """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""
@@ -238,16 +238,13 @@ class _Search:
                 return Design(problem, design.table, setting.objective, profile=kept, shape=setting.shape)
         raise InputError(f"No label of these voters is certified at epsilon = {epsilon:g}.")
 
-    def _raise(self, make: Callable[[float], Design], guess: float, least: float, most: float) -> float:
-        """The least cost in a family; if the family cannot win, the cost of a design that the budget does not cover."""
-        costs = [math.inf]
+    def _raise(self, make: Callable[[float], Design], guess: float, least: float, most: float) -> None:
+        """Search a family, until it cannot win."""
 
         def hopeless(design: Design) -> bool:
-            costs.append(design.expected_cost)
             return design.expected_cost >= self._least()
 
-        spent = spend(make, self.budget, guess, least=least, most=most, hopeless=hopeless, found=self._take)
-        return costs[-1] if spent is None else spent.release.expected_cost
+        spend(make, self.budget, guess, least=least, most=most, hopeless=hopeless, found=self._take)
 
     def _take(self, spent: Spent[Design]) -> None:
         if spent.release.expected_cost < self._least():
@@ -262,6 +259,10 @@ class _Search:
             problem = setting.problem(epsilon * (1 + 1e-9), self._failing)
             self._take(Spent(Design(problem, table, setting.objective, shape=setting.shape), math.nan))
 
+    def _take_better(self, spent: Spent[OneLabel]) -> None:
+        if self.setting.cost(spent.release.table) < self._least():
+            self._take_table(spent.release.table)
+
     def _take_first(self, spent: Spent[OneLabel]) -> None:
         """Accept any design within the budget while there is none, so that there is one soon."""
         if self.best is None:
@@ -269,6 +270,12 @@ class _Search:
 
     def _least(self) -> float:
         return math.inf if self.best is None else self.best.expected_cost
+
+
+def renyi_of(total: tuple[float, float], times: float) -> tuple[float, float]:
+    """The mu of Gaussian noise with this total, and ``times`` the order (less 1) at which its Renyi DP is least."""
+    mu = gdp_mu(*total)
+    return mu, 1 + times * math.sqrt(-2 * math.log(total[1])) / mu
 
 
 def small(setting: Setting) -> bool:

@@ -8,6 +8,7 @@ share gains nothing. A second budget, for the case that the assumption on known 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -15,15 +16,18 @@ from typing import Any, TypeAlias
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, pays, spend
+from darrm.baselines.baseline import Family
+from darrm.baselines.registry import PLANNED
 from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.design.design import Design
 from darrm.design.program import Search, variables
+from darrm.design.renyi import RenyiProgram
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import ends_at
 from darrm.numerics.printed import exactly
-from darrm.planning.designs import without_noise
+from darrm.planning.designs import renyi_of, without_noise
 from darrm.planning.setting import Setting
 from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import Limit, guarantees, profile_limits
@@ -41,8 +45,8 @@ _RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the budgets, as grids of composi
 def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
     """The design of least expected cost found by the search, within the budget of every kind of change.
 
-    The families are the pure and, for two answers, the Gaussian one of `darrm.planning.designs.design_within`, with a
-    parameter for each kind. With a known randomizer, the second budget of each kind has a parameter of its own.
+    The families are those of `darrm.planning.designs.design_within`, baselines left out, with a parameter for each
+    kind. With a known randomizer, the second budget of each kind has a parameter of its own.
 
     Raises
     ------
@@ -99,14 +103,33 @@ class _Search:
             if budget.cost(plain) <= budget.epsilon:
                 self._take(plain.table)
                 return
+        if budget.until < math.inf:
+            self._any()
         each = budget.epsilon / budget.queries
         if budget.delta == 0 or budget.queries == 1:
-            self._spend(_pure, each * (1 - 1e-9))
+            self._spend(self._optimum(_pure), each * (1 - 1e-9))
             return
         mu = min(_MU[1], gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries) * _BINARY)
+        self._spend_renyi()
         if setting.model.binary:
-            self._spend(_gaussian, mu)
-        self._spend(_pure, max(each, 0.8 * mu) * (1 - 1e-9))
+            self._spend(self._optimum(_gaussian), mu)
+        self._spend(self._optimum(_pure), max(each, 0.8 * mu) * (1 - 1e-9))
+
+    def _any(self) -> None:
+        """A design by simple noise, so that there is one if the time ends."""
+        setting = self._setting
+        for baseline in PLANNED:
+            if baseline.serves(setting.model, setting.objective):
+                family = baseline.family(setting.model, setting.objective)
+
+                def label(parameter: float, family: Family = family) -> OneLabel:
+                    return setting.label(setting.table(family.table(parameter)))
+
+                spent = spend(label, self._budget, min(family.guess, family.most), most=family.most)
+                if spent is not None:
+                    self._take(spent.release.table)
+                if self.best is not None:
+                    return
 
     def _held(self) -> list[tuple[AnyProblem, float]]:
         """The problem of each part of the budget, with its first share."""
@@ -114,18 +137,45 @@ class _Search:
         held = [(part.problem, epsilon) for part, epsilon in self._budget.held(label)]
         return list(zip([problem for problem, _ in held], _shares(self._budget, [own for _, own in held]), strict=True))
 
-    def _spend(self, family: Family, guess: float) -> None:
-        """Raise x within all parts of the budget, and the shares of those that are then not spent."""
-        setting, budget, least = self._setting, self._budget, math.inf
-        problems, shares = map(list, zip(*self._held(), strict=True))
+    def _optimum(self, family: Limits) -> Make:
+        """The optimum under the limits of a family, from the parameters of all parts of the budget."""
+        setting, budget = self._setting, self._budget
+        problems = [problem for problem, _ in self._held()]
         delta = budget.delta if budget.queries == 1 else self._failing
         looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, budget.until)
+
+        def make(parameters: Sequence[float]) -> Array:
+            parts = zip(problems, parameters, strict=True)
+            limits = [limit for problem, parameter in parts for limit in family(problem, parameter, delta)]
+            return Search(looked_for, limits, budget.until, "error", None).by_cuts()[0]
+
+        return make
+
+    def _spend_renyi(self) -> None:
+        """The optima under a Renyi divergence for each part of the budget, raised as those of Gaussian noise."""
+        setting, budget = self._setting, self._budget
+        held = self._held()
+        orders = [renyi_of((own, budget.delta), 1.0)[1] for _, own in budget.held(setting.label(setting.majority()))]
+        first, *others = [(problem, order) for (problem, _), order in zip(held, orders, strict=True)]
+        try:
+            program = RenyiProgram(first[0], setting.objective, first[1], shape=setting.shape, also=others)
+        except InputError:  # too large to optimise
+            return
+
+        def make(mus: Sequence[float]) -> Array:
+            divergences = [order * mu**2 / 2 for order, mu in zip(orders, mus, strict=True)]
+            return program.table(*divergences, time_limit=max(0.1, budget.until - time.monotonic()))
+
+        self._spend(make, gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries))
+
+    def _spend(self, make: Make, guess: float) -> None:
+        """Raise x within all parts of the budget, and the shares of those that are then not spent."""
+        setting, budget, least = self._setting, self._budget, math.inf
+        shares = [share for _, share in self._held()]
         for _ in range(_ROUNDS):
 
             def label(x: float, shares: Sequence[float] = tuple(shares)) -> OneLabel:
-                parts = zip(problems, shares, strict=True)
-                limits = [limit for problem, share in parts for limit in family(problem, x * share, delta)]
-                return setting.label(Search(looked_for, limits, budget.until, "error", None).by_cuts()[0])
+                return setting.label(make([x * share for share in shares]))
 
             spent = spend(label, budget, guess, most=_MU[1], hopeless=self._hopeless)
             if spent is None:
@@ -167,7 +217,8 @@ def _gaussian(problem: AnyProblem, mu: float, delta: float) -> tuple[Limit[Any],
     return profile_limits(problem, [(epsilon, own + delta) for epsilon, own in gdp(min(max(mu, _MU[0]), _MU[1]))])
 
 
-Family: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
+Limits: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
+Make: TypeAlias = Callable[[Sequence[float]], Array]
 
 
 def _shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from darrm._validation import check_voters, real, shown
 from darrm.accounting.counts import counts_total
 from darrm.accounting.noisy_max import sigma_of_any_votes
-from darrm.accounting.releases import AnyRelease, one_label
+from darrm.accounting.releases import AnyRelease, OneLabel, one_label
 from darrm.accounting.search import FALLBACK, Budget, checked_budget, pays
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
@@ -32,7 +32,8 @@ from darrm.planning.kinds import design_for_kinds
 from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
 from darrm.priors import Prior
-from darrm.problem.groups import VoterGroup, without_privacy
+from darrm.problem.decision import decision_by
+from darrm.problem.groups import VoterGroup, but, without_privacy
 from darrm.problem.majority import MajorityProblem
 
 
@@ -256,6 +257,21 @@ def _otherwise(setting: Setting, budget: Budget, design: Design) -> tuple[float,
     return budget.fallback, budget.fallback_total(design), counts_total(setting.model, budget.queries, budget.delta)
 
 
+def _if_colluding(setting: Setting, budget: Budget, design: Design) -> dict[int, float]:
+    """The total of all labels for other numbers of colluders, where one group of a known randomizer votes."""
+    group, *others = setting.groups
+    if others or group.randomizer is None:
+        return {}
+    K, found = group.count, {}
+    for colluders in sorted({0, 1, K // 4, group.colluders}):
+        if colluders <= K - setting.max_affected:
+            voters = (but(group, colluders=colluders),)
+            problem = decision_by(replace(setting.model, groups=voters), 1.0, 0.5)
+            label = OneLabel(problem, design.table, {}, certified=False)
+            found[colluders] = budget.total(label)
+    return found
+
+
 def _of_kinds(budget: Budget, design: Design) -> dict[str, OfKind]:
     """The budget and the totals of each kind of change; none if all changes have one budget."""
     known = design.problem.known
@@ -350,6 +366,7 @@ class _Planner:
             dependence(setting, design.table),
             *_otherwise(setting, budget, design),
             _of_kinds(budget, design),
+            _if_colluding(setting, budget, design) if self._compare else {},
         )
 
     def _design(self, setting: Setting) -> Design:

@@ -387,7 +387,7 @@ def check_any_voters(problem: ByGroups, what: str) -> None:
     if len(problem.kinds) > 1:
         raise InputError(
             f"{what} cannot say that each group has a limit of its own. Got a design that does. Describe one kind of "
-            f"change: a design of the same table for problem.kinds[{min(problem.kinds)!r}]."
+            f"change, such as design.of_kind({min(problem.kinds)!r})."
         )
     if problem.known:
         raise InputError(

@@ -63,7 +63,16 @@ def otherwise(plan: Plan) -> list[str]:
         "others may be any mechanism. If you do not know which of the two holds, claim this total alone.",
         f"The counts of the votes, without the votes, are ({at_least(plan.counts)}, {delta})-DP for all queries "
         "together under the first assumption, against somebody who sees every count, as in secure aggregation.",
+        *_if_colluding(plan),
     ]
+
+
+def _if_colluding(plan: Plan) -> list[str]:
+    """The total of the labels by the number of voters that collude."""
+    if not plan.if_colluding:
+        return []
+    each = listed(f"{at_least(total)} if {count or 'none'}" for count, total in plan.if_colluding.items())
+    return [f"By the number of voters that collude, the labels of this plan have together epsilon {each}."]
 
 
 def _hardly(plan: Plan) -> str:

@@ -98,7 +98,7 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     if voters is not None and without_privacy(problem.groups):
         private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
     affected = f"at most {problem.max_affected} voter{'s' * (problem.max_affected > 1)}{_of_groups(problem)}"
-    if len(problem.kinds) == len(problem.groups) > 1:
+    if len(problem.kinds) == len(problem.groups) > 1 and problem.max_affected > 1:
         affected += ", all of one group"
     affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
     others = []

@@ -17,6 +17,8 @@ import darrm
 from darrm.accounting import Ledger, compose, max_queries
 from darrm.accounting.composition import of_label
 from darrm.accounting.releases import OneLabel
+from darrm.numerics.deadline import OutOfTime
+from darrm.planning import kinds
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "known_randomizers.json").read_text())["per_group"]
 GOAL = darrm.objectives.truth([0.7, 0.7])
@@ -136,6 +138,21 @@ def test_a_plan_spends_the_budget_of_each_group() -> None:
             total_delta=1e-6,
             voters="fresh",
         )
+
+
+def test_a_plan_that_is_stopped_has_simple_noise_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the time ended where the first optimum is looked for."""
+
+    def ended(*arguments: object, **named: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(kinds, "RenyiProgram", ended)
+    asked: dict[str, Any] = {"accuracy": 0.7, "max_affected": 1, "queries": 30, "total_delta": 1e-6, "voters": "fresh"}
+    found = darrm.plan([(2, 1.0), (3, 1.0)], total_epsilon=[0.5, 1.0], time_limit=1e6, **asked)
+    assert not found.complete
+    for own in found.of.values():
+        assert own.spent <= own.total_epsilon
+    assert max_queries(found.design, [0.5, 1.0], 1e-6, voters="fresh") >= 30
 
 
 def test_one_label_is_planned_at_its_budgets() -> None:

@@ -367,6 +367,24 @@ def test_one_label_keeps_both_budgets(total: float) -> None:
     assert darrm.verify(both.design.table, any_voters).holds
 
 
+def test_a_plan_says_what_other_numbers_of_colluders_cost() -> None:
+    """Each total is that of the same table for voters of which so many collude; more of them never cost less."""
+    asked: dict[str, Any] = {"base_accuracy": 0.9, "max_affected": 1, "queries": 10}
+    asked |= {"total_epsilon": 2.0, "total_delta": 1e-6, "voters": "fresh"}
+    group = VoterGroup(9, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    plan = darrm.plan([group], **asked)
+    assert list(plan.if_colluding) == [0, 1, 2]
+    assert plan.if_colluding[1] == pytest.approx(plan.spent, rel=1e-2)
+    for colluders, total in plan.if_colluding.items():
+        voters = VoterGroup(9, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=colluders)
+        design = darrm.Design(DecisionProblem([voters], 2.0, 0.5), plan.design.table, plan.design.objective)
+        exact = compose(design, 10, delta=1e-6, voters="fresh")
+        assert exact.lower <= total <= exact.upper * 1.01
+    assert sorted(plan.if_colluding.values()) == list(plan.if_colluding.values())
+    any_voters = VoterGroup(9, epsilon=1.0)
+    assert not darrm.plan([any_voters], **asked).if_colluding
+
+
 def test_a_prior_of_votes_is_for_any_voters() -> None:
     group = VoterGroup(5, 1.0, max_affected=1, randomizer=RESPONSE, colluders=0)
     with pytest.raises(InputError, match="known randomizer"):

@@ -42,7 +42,7 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     both = "(0.3, 0)-DP for a change in group 1, (1, 0)-DP for a change in group 2"
     said = printed(capsys, f"verify {file}")
     assert both in said
-    assert "affects at most 1 voter, all of one group" in said
+    assert "affects at most 1 voter." in said
     assert "tight epsilon 0.3 at delta 0 for a change in group 1; " in said
     assert "worst case for a change in group 2: " in said
     found = values(capsys, f"verify {file}")
@@ -50,7 +50,6 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     assert [own["holds"] for own in found["certificate"]["kinds"].values()] == [True, True]
     said = printed(capsys, f"verify {file} --independent")
     assert "One release is (0.3, 0)-DP for a change in group 1 and (1, 0)-DP for a change in group 2." in said
-    assert "all of one group" in said
     content = json.loads(Path(file).read_text())
     for name in ("format", "version", "sha256"):
         del content[name]
@@ -60,6 +59,20 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     write(Path("forged.json"), {"format": "darrm-design", "version": 2, **content}, "")
     assert "is not (0.9, 0)-DP" in printed_of_wrong(capsys, "verify forged.json --independent")
     assert "not certified (0.9, 0)-DP for a change in group 2" in printed(capsys, "verify forged.json", 1)
+
+
+def test_several_voters_of_one_group(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a limit for changes in several groups, the condition says that there are none."""
+    monkeypatch.chdir(tmp_path)
+    groups = "--group 3:1 --group 3:1 --max-affected 2 --accuracy .7"
+    assert main(["solve", *groups.split(), "--release-epsilon", "0.3,1", "--out", "two.json"]) == 0
+    assert "affects at most 2 voters, all of one group" in printed(capsys, "verify two.json")
+    assert "at most 2 of them, all of one group." in printed(capsys, "verify two.json --independent")
+    assert main(["solve", *groups.split(), "--release-epsilon", "0.3,1,1.5", "--out", "any.json"]) == 0
+    said = printed(capsys, "verify any.json")
+    assert "(1.5, 0)-DP for a change in several groups" in said
+    assert "all of one group" not in said
+    assert "all of one group" not in printed(capsys, "verify any.json --independent")
 
 
 def printed_of_wrong(capsys: pytest.CaptureFixture[str], command: str) -> str:
@@ -105,7 +118,7 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     assert main([*command.split(), "--out", "p.json"]) == 0
     captured = capsys.readouterr()
     assert "within (0.5, 1e-06) and" in " ".join(captured.out.split())
-    assert "no budget covers a change that affects voters of several groups" in " ".join(captured.out.split())
+    assert "No budget covers a change that affects voters of several groups" in " ".join(captured.out.split())
     assert "--total-epsilon 0.5,1.0 --total-delta 1e-06" in captured.err
 
 
@@ -114,8 +127,8 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     [
         (f"solve {GROUPS} --release-epsilon 0.3,1,2", "epsilon must be a number, or a list of 2"),
         ("solve --K 5 --epsilon 1 --release-epsilon .3,1", "release_epsilon must be a number"),
-        ("profile d.json", "kinds: group 1, group 2"),
-        ("report d.json", "A report is about one limit"),
+        ("profile d.json", "kind must be one of group 1, group 2"),
+        ("report d.json", "kind must be one of group 1, group 2"),
         ("ledger create l.json d.json --total-epsilon 1,2,3 --total-delta 1e-6 --voters fresh", "a list of 2"),
         ("ledger create l.json --total-epsilon 1,2 --total-delta 1e-6 --voters fresh --rule basic", "total_epsilon"),
         (f"compare {GROUPS} --release-epsilon 0.3,1", "one limit of all changes"),
@@ -125,10 +138,30 @@ def test_refused_in_one_line(file: str, command: str, said: str, capsys: pytest.
     assert said in printed(capsys, command, 2)
 
 
+def test_reports_and_profiles_of_one_kind(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, epsilon, g in (("group 1", "0.3", 1), ("group 2", "1", 2)):
+        assert main(["report", file, "--kind", kind, "--short", "--out", "r.html"]) == 0
+        page = " ".join(Path("r.html").read_text(encoding="utf-8").split())
+        assert f"one label is ({epsilon}, 0)-DP" in page
+        assert f"about a change that affects voters of group {g} alone" in page
+        capsys.readouterr()
+        assert main(["profile", file, "--kind", kind, "--epsilons", "0.29,0.31,1", "--json"]) == 0
+        points = json.loads(capsys.readouterr().out)["profile"]
+        assert [point["delta"] > 0 for point in points] == [True, kind == "group 2", False]
+    assert main(["solve", "--K", "5", "--m", "1", "--epsilon", "1", "--out", "one.json"]) == 0
+    assert "all changes have one limit" in printed_error(capsys, ["report", "one.json", "--kind", "group 1"])
+
+
+def printed_error(capsys: pytest.CaptureFixture[str], command: list[str]) -> str:
+    capsys.readouterr()
+    assert main(command) == 2
+    return capsys.readouterr().err
+
+
 def test_what_is_kept_in_no_file(file: str, tmp_path: Path) -> None:
     """The problem of one kind of change says nothing of other records, so a file of it could be taken for more."""
     design = darrm.load(file)
-    one = darrm.Design(design.problem.kinds["group 1"], design.table, design.objective)
+    one = design.of_kind("group 1")
     with pytest.raises(darrm.InputError, match="one kind of change"):
         one.save("one.json")
     with pytest.raises(darrm.InputError, match="one kind of change"):

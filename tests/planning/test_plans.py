@@ -291,7 +291,7 @@ class TestStopped:
             return solve(*arguments, **options)
 
         monkeypatch.setattr(designs, "solve", counted)
-        monkeypatch.setattr(time, "monotonic", lambda: 0.0 if len(made) < 4 else 100.0)
+        monkeypatch.setattr(time, "monotonic", lambda: 0.0 if len(made) < 2 else 100.0)
         plan = darrm.plan(**SMALL, time_limit=50.0)
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2

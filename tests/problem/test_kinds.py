@@ -174,3 +174,18 @@ def test_one_number_cannot_be_read_off_several_limits() -> None:
         darrm.solve(problem, objective=GOAL, absent=True)
     with pytest.raises(darrm.InputError, match=r"epsilon must be a number\. Got a list of 1"):
         darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], [0.5])
+
+
+def test_other_libraries_get_one_kind_of_change() -> None:
+    design = darrm.solve(problem_of(ALIKE, [0.3, 1.0], max_affected=1), objective=EQUAL)
+    with pytest.raises(darrm.InputError, match=r"such as design.of_kind\('group 1'\)"):
+        darrm.interop.opendp_measurement(design, n_labels=3, votes="fresh")
+    with pytest.raises(darrm.InputError, match="changed votes of all groups"):
+        darrm.interop.opendp_measurement(design.of_kind("group 1"), n_labels=3, votes="fresh")
+    with pytest.raises(darrm.InputError, match="such as design"):
+        darrm.interop.privacy_loss_distribution(design, voters="fresh")
+    with pytest.raises(darrm.InputError, match="kind must be one of group 1, group 2"):
+        design.of_kind("group 3")
+    one = design.of_kind("group 2")
+    assert one.of_kind("") is one
+    assert one.certificate == design.certificate.kinds["group 2"]

@@ -28,6 +28,7 @@ def html(
     delta: float | None = None,
     queries: int | None = None,
     full: bool | None = None,
+    kind: str = "",
 ) -> str:
     """A report on ``design``: one self-contained page without scripts, the same text on every run.
 
@@ -46,6 +47,8 @@ def html(
         exact composition. If not given, for K up to 101, or 50,000 multisets of a decision's corners, or 300,000
         probabilities of a decision with more than two answers. A short report bounds the composition by a theorem
         instead, and so does that of a decision for absent voters or with more than two answers.
+    kind : str
+        For a design with a limit for each group: the kind of change that the report is about, such as "group 1".
 
     Returns
     -------
@@ -74,15 +77,10 @@ def html(
 
     if not isinstance(design, Design):
         raise not_a_design("A report is about a Design", design)
-    if len(design.problem.kinds) > 1:
-        raise InputError(
-            "A report is about one limit, and this design has one for each group. Report on each kind of change: "
-            "darrm.Design(problem, design.table, design.objective, design.shape) with a problem of "
-            f"design.problem.kinds, {', '.join(design.problem.kinds)}."
-        )
+    stored = None if file is None else _stored(Path(file), design)
+    design = design.of_kind(kind)
     total = default_delta(design) if delta is None else check_total_delta(delta)
     also = None if queries is None else whole("queries", queries)
-    stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
     return render(design, name, stored, total, _quick(design) if full is None else full, also)
 
@@ -95,6 +93,7 @@ def write(
     delta: float | None = None,
     queries: int | None = None,
     full: bool | None = None,
+    kind: str = "",
 ) -> int:
     """Write the page of `html` to ``path``, whole or not at all, and return its size in bytes.
 
@@ -114,7 +113,7 @@ def write(
     """
     if file is not None and _same(Path(path), Path(file)):
         raise InputError(f"The report would replace the design file {file}. Pass another path, such as one in .html.")
-    content = html(design, file=file, delta=delta, queries=queries, full=full).encode()
+    content = html(design, file=file, delta=delta, queries=queries, full=full, kind=kind).encode()
     with replacing(path) as out:
         out.write(content)
     return len(content)

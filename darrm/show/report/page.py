@@ -89,6 +89,12 @@ def _guarantee(design: Design) -> dict[str, object]:
 
 
 def _absent_note(design: Design) -> Markup:
+    reached = [str(g) for g, group in enumerate(design.problem.groups, 1) if group.max_affected]
+    if len(reached) < len(design.problem.groups):
+        said = f"This page is about a change that affects voters of group {wording.listed(reached)} alone. "
+        return paragraph(
+            said, "Changes in other groups have limits of their own. All voters must be present.", class_="note"
+        )
     if not design.absent:
         return paragraph("All voters must be present: this page certifies nothing for fewer voters.", class_="note")
     likely = [answer(design, o) for o, chance in enumerate(design.answers_without_votes) if chance]
