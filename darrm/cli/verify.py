@@ -196,7 +196,9 @@ def _table(file: Path, jobs: int, as_json: bool) -> int:
         check = verify_table(table, jobs=jobs, progress=report)
     resting = rests(table.known)
     if as_json:
-        found = {"rows": check.rows, "failures": check.failures} | ({"assumption": resting} if resting else {})
+        found: dict[str, object] = {"rows": check.rows, "failures": check.failures} | (
+            {"assumption": resting} if resting else {}
+        )
         return _answer(found, check.wrong)
     failed = f" {check.failures} rows have no design." if check.failures else ""
     click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")

@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.accounting import search
 from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.releases import one_label
-from darrm.accounting.search import max_queries
 from darrm.accounting.theorems import Privacy
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -55,8 +55,8 @@ class EnsemblePrivacy:
         With ``colluders``: what ``epsilon`` rests on, as a clause; "" if it holds for any voters.
     otherwise : float or None
         With ``colluders``: the total epsilon of ``queries`` labels of each copy at ``delta``, an upper bound, if only
-        the affected voters randomize as stated and the others may be any mechanism. None without ``colluders``, or for
-        any number of labels.
+        the affected voters randomize as stated and the others may be any mechanism. Infinite if there is none at that
+        delta; None without ``colluders``, or for any number of labels.
     """
 
     epsilon: float
@@ -148,7 +148,7 @@ def _otherwise(design: Design, queries: int | None, delta: float, copies: int) -
         return None
     if not queries:
         return 0.0  # a ledger of another design, which charges none of this one
-    return compose(one_label(design).of_any_voters(), queries * copies, delta=delta, voters="fresh").upper
+    return search.Budget(queries * copies, math.inf, delta, "fresh").fallback_total(design)
 
 
 def budget_of(
@@ -168,7 +168,7 @@ def budget_of(
     memory are also within (fallback, total_delta) where voters may be any mechanism; a ledger has one budget.
     """
     if path is None:
-        allowed = max_queries(design, total_epsilon, total_delta, voters="fresh")
+        allowed = search.max_queries(design, total_epsilon, total_delta, voters="fresh")
         if fallback < math.inf:
             allowed = labels_within(one_label(design).of_any_voters(), fallback, total_delta, allowed)
         return MemoryBudget(allowed, copies)

@@ -43,7 +43,8 @@ def test_planned_labels_keep_both_budgets_and_are_more_accurate(labels: Any, ove
     assert (design.problem.groups[0].randomizer, design.problem.groups[0].colluders) == ("randomized response", 1)
     assert compose(design, 20, delta=1e-6, voters="fresh").upper <= 4.0
     without = one_label(design).of_any_voters()
-    assert privacy.otherwise == compose(without, privacy.queries, delta=1e-6, voters="fresh").upper
+    least = compose(without, privacy.queries, delta=1e-6, voters="fresh").lower
+    assert least <= privacy.otherwise <= least * 1.01
     assert privacy.queries >= 20
     assert 4.0 < privacy.otherwise <= 8.0  # above the total: the labels do rest on the assumption
     assert privacy.assumption == assumption(design.problem)
@@ -97,7 +98,8 @@ def test_copies_share_the_labels_and_pickles_and_clones_keep_the_assumption() ->
     assert model.privacy_.queries == one.privacy_.queries // 2
     covered = 2 * model.privacy_.queries
     without = one_label(model.design_).of_any_voters()
-    assert model.privacy_.otherwise == compose(without, covered, delta=1e-6, voters="fresh").upper
+    least = compose(without, covered, delta=1e-6, voters="fresh").lower
+    assert least <= model.privacy_.otherwise <= least * 1.01
     other = pickle.loads(pickle.dumps(model))
     assert (other.privacy_, other.colluders) == (model.privacy_, 2)
     assert set(other.predict(X[:2])) <= {"no", "yes"}
