@@ -485,6 +485,7 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
             [
                 budget | fresh | {"m": 1.0, "copies": 1},
                 budget | fresh | {"queries": 1},
+                budget | fresh | {"m": 0.5, "colluders": 1, "base_accuracy": 0.75},
                 budget | {"voters": "fixed", "epsilon": 1.0, "Delta": 0.0625, "estimator": sgd(steps=2)},
                 budget | paid | {"gamma": 0.5, "shards": np.arange(12).reshape(3, 4).tolist()},
                 budget | paid | {"sigma": 2.0},

@@ -20,6 +20,7 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import check_time
 
 Release = TypeVar("Release", bound=AnyRelease)
+FALLBACK = 2.0  # times the budget: that of plans, if an assumption on randomizers fails
 _LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate by less than a thousandth
 _AIM = 0.9993
 _TRIES = 14

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from darrm.cli import common
 from darrm.cli.endings import DONE, NO_DESIGN, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
+from darrm.cli.verify import rests
 from darrm.errors import InputError
 
 _MOST = 1_000_000  # as in a grid
@@ -115,6 +116,8 @@ def command(
         there = f"; {earlier} came from an earlier run" if table.found else ""
         holes = f" {table.left_out} combinations with m or max_affected above K were skipped." if table.left_out else ""
         click.echo(f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}")
+        if table.known:
+            click.echo(rests(table.known))
         if failures:
             click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")
     common.wrote(out, plot)

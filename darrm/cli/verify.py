@@ -177,15 +177,33 @@ def _voters(problem: dict[str, Any]) -> str:
     )
 
 
+def rests(rows: int) -> str:
+    """The assumption of the rows of a table that rest on known randomizers, "" if there are none."""
+    if not rows:
+        return ""
+    return (
+        f"{rows} rows rest on an assumption: in a group COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
+        "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness, "
+        "learns from none, and no vote is used twice."
+    )
+
+
 def _table(file: Path, jobs: int, as_json: bool) -> int:
-    from darrm.tables import verify_table
+    from darrm.tables import read, verify_table
 
     with progress(counted("wrong")) as report, ending_at_once("Nothing was changed."):
-        check = verify_table(file, jobs=jobs, progress=report)
+        table = read(file)
+        check = verify_table(table, jobs=jobs, progress=report)
+    resting = rests(table.known)
     if as_json:
-        return _answer({"rows": check.rows, "failures": check.failures}, check.wrong)
+        found: dict[str, object] = {"rows": check.rows, "failures": check.failures} | (
+            {"assumption": resting} if resting else {}
+        )
+        return _answer(found, check.wrong)
     failed = f" {check.failures} rows have no design." if check.failures else ""
     click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
+    if resting:
+        click.echo(resting)
     for line in check.wrong[:20]:
         click.echo(f"wrong: {common.in_one_line(line)}")
     if len(check.wrong) > 20:

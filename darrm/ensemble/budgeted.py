@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from darrm._validation import MAX_SIZE, check_count, check_total_delta, check_total_epsilon, whole
 from darrm.design.design import Design
-from darrm.ensemble.designs import checked_base, checked_loss, fresh_majority, fresh_plurality, teachers_decision
+from darrm.ensemble.designs import (
+    checked_base,
+    checked_colluders,
+    checked_loss,
+    fallback_of,
+    fresh_majority,
+    fresh_plurality,
+    teachers_decision,
+)
 from darrm.ensemble.fixed_voters import fixed_privacy, privacy_of
 from darrm.ensemble.noisy_max import NoisyMax
 from darrm.ensemble.releases import DesignedLabels, PlainMajority, budget_of
@@ -20,17 +29,22 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
     queries = None if ensemble.queries is None else check_count("queries", ensemble.queries)
     copies = whole("copies", ensemble.copies, 1, MAX_SIZE)
     epsilon: float | None = None
+    fallback = math.inf
     design: Design
     if kind == "fresh":
         epsilon = checked_loss(ensemble.epsilon, overlap)
         asked = (K, epsilon, overlap, ensemble.adjacency, ensemble.m, queries, *totals)
-        design = fresh_majority(*asked) if classes == 2 else fresh_plurality(*asked, classes, base)
+        colluders = checked_colluders(ensemble.colluders, K, overlap)
+        fallback = fallback_of(colluders, queries, totals[0])
+        any_two = classes == 2 and colluders is None
+        design = fresh_majority(*asked) if any_two else fresh_plurality(*asked, classes, base, colluders)
     elif queries is None:
         return NoisyMax(ensemble.gamma, ensemble.sigma, *totals, ensemble.adjacency, K, classes, copies)
     else:
         design = teachers_decision(K, ensemble.adjacency, queries, *totals, classes, base)
-    budget = budget_of(design, *totals, ensemble.ledger, create=ensemble.ledger_create, copies=copies)
-    return DesignedLabels(design, budget, *totals, epsilon)
+    path, create = ensemble.ledger, ensemble.ledger_create
+    budget = budget_of(design, *totals, path, create=create, copies=copies, fallback=fallback)
+    return DesignedLabels(design, budget, *totals, epsilon, copies)
 
 
 def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajority:

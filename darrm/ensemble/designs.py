@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from darrm import objectives
-from darrm._validation import check_positive, real
+from darrm._validation import check_positive, real, whole
 from darrm.accounting.noisy_max import sigma_of_any_votes
-from darrm.accounting.search import Budget
+from darrm.accounting.search import FALLBACK, Budget
 from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
@@ -22,6 +22,7 @@ from darrm.planning.setting import Setting
 from darrm.problem.groups import VoterGroup
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.model import VoterModel
+from darrm.problem.randomizers import RESPONSE
 
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 
@@ -70,12 +71,18 @@ def fresh_plurality(
     total_delta: float,
     classes: int,
     base: float,
+    colluders: int | None,
 ) -> Design:
-    """The decision for several classes with the least error rate, if a classifier has the accuracy ``base``."""
-    setting = _setting(K, epsilon, overlap, adjacency, classes, base)
+    """The decision with the least error rate, if a classifier has the accuracy ``base``.
+
+    With ``colluders`` the limits rest on the randomized response of all other voters; a plan then has a second budget,
+    `fallback_of`.
+    """
+    setting = _setting(K, epsilon, overlap, adjacency, classes, base, colluders)
     engine(setting.problem()).check_size(setting.problem())
     if queries is not None:
-        return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh"))
+        fallback = fallback_of(colluders, queries, total_epsilon)
+        return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh", fallback=fallback))
     asked = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
     warn_if_idle(asked)
     if asked.m >= overlap:  # the votes themselves cost no more
@@ -114,10 +121,27 @@ def checked_loss(epsilon: object, overlap: int) -> float:
     return checked
 
 
-def _setting(K: int, epsilon: float, overlap: int, adjacency: str, classes: int, base: float) -> Setting:
+def checked_colluders(colluders: object, K: int, overlap: int) -> int | None:
+    """The number of voters that may not randomize as stated, None for any voters; `InputError` if too many."""
+    if colluders is None:
+        return None
+    allowed = f"None, or an integer in [0, K - overlap] = [0, {K - overlap}]"
+    hint = "Voters that collude have no guarantee: count all voters that see the labels and may try to learn."
+    return whole("colluders", colluders, 0, K - overlap, allowed=allowed, hint=hint)
+
+
+def fallback_of(colluders: int | None, queries: int | None, total_epsilon: float) -> float:
+    """The budget of planned labels if only the affected voters randomize as stated, as `darrm.plan` chooses it."""
+    return math.inf if colluders is None or queries is None else FALLBACK * total_epsilon
+
+
+def _setting(
+    K: int, epsilon: float, overlap: int, adjacency: str, classes: int, base: float, colluders: int | None = None
+) -> Setting:
     accuracy = objectives.randomized_response_accuracy(base, epsilon, classes)
     goal = objectives.truth([accuracy])
-    voters = VoterGroup(K, epsilon, max_affected=overlap)
+    known = {} if colluders is None else {"randomizer": RESPONSE, "colluders": colluders}
+    voters = VoterGroup(K, epsilon, max_affected=overlap, **known)  # type: ignore[arg-type]  # a str and an int
     some = VoterModel([voters], classes, overlap, adjacency)
     return Setting((voters,), overlap, adjacency, some.classes, goal.of(some), (base,))
 

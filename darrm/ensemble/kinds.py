@@ -15,10 +15,10 @@ from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 
 # The parameters that only some kinds of voters take.
-_SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
+_SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "colluders", "gamma", "sigma")
 _ALLOWED = {
     "fixed": ("epsilon", "Delta"),
-    "fresh": ("epsilon", "m", "queries", "ledger"),
+    "fresh": ("epsilon", "m", "queries", "ledger", "colluders"),
     "non-private": ("gamma", "sigma", "queries", "ledger"),
 }
 
@@ -42,6 +42,9 @@ def check_kind(model: Any) -> str:
         )
     for name in ("epsilon", "Delta"):
         check_one_epsilon(name, getattr(model, name))
+    if model.colluders is not None and kind != "fresh":
+        why = "are trained once, so no vote has new randomness" if kind == "fixed" else "do not randomize their votes"
+        raise InputError(f"colluders must not be given for {kind} voters: they {why}. Leave it out.")
     extra = [name for name in _SPECIAL if getattr(model, name) is not None and name not in _ALLOWED[kind]]
     if extra:
         raise InputError(f"{', '.join(extra)} must not be given for {kind} voters. Allowed: {_ALLOWED[kind]}.")

@@ -64,6 +64,13 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     queries : int, optional
         Plan the noise for that many labels within the budget, in place of ``m`` (fresh), ``gamma`` or ``sigma``
         (non-private).
+    colluders : int in [0, K - t], optional
+        Fresh: all guarantees of labels rest on the randomized response of all voters but this number, whose votes may
+        be known to somebody else, or who see the labels and may try to learn. ``privacy_.assumption`` says it, and
+        docs/known_randomizers.md lists what must hold. Labels then need less noise. Records at colluders have no
+        guarantee. With ``queries`` the labels are within twice ``total_epsilon`` too if only the affected voters
+        randomize as stated; a ledger keeps the first budget alone. ``privacy_.otherwise`` is that total. If not given,
+        the votes of other voters protect nothing, and other voters may do anything.
     total_epsilon, total_delta : float
         Budget for all labels; required except for fixed voters. For fixed voters `fit` raises if total_epsilon would be
         exceeded, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are added up,
@@ -86,9 +93,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
     base_accuracy : float in (1 / classes, 1]
-        Accuracy of one classifier, for which noise is planned: for fresh voters with more than two classes, and for
-        non-private teachers with ``queries``. Guarantees do not rest on it, if it comes from elsewhere than these votes
-        or records: take it from public knowledge.
+        Accuracy of one classifier, for which noise is planned: for fresh voters with more than two classes or with
+        ``colluders``, and for non-private teachers with ``queries``. Guarantees do not rest on it, if it comes from
+        elsewhere than these votes or records: take it from public knowledge.
     adjacency : "replace-one"
         The only one allowed: if a record is removed, those after it change their shards.
     n_jobs : int, optional
@@ -154,6 +161,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Delta: float | None = None,
         m: float | None = None,
         queries: int | None = None,
+        colluders: int | None = None,
         total_epsilon: float | None = None,
         total_delta: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
@@ -177,6 +185,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         self.Delta = Delta
         self.m = m
         self.queries = queries
+        self.colluders = colluders
         self.total_epsilon = total_epsilon
         self.total_delta = total_delta
         self.ledger = ledger

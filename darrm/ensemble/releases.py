@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.accounting import search
 from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
+from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.search import max_queries
+from darrm.accounting.releases import one_label
 from darrm.accounting.theorems import Privacy
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.randomized_response import RandomizedResponse
+from darrm.problem.groups import assumption
 from darrm.votes.tally import counts
 
 Codes = NDArray[np.intp]
@@ -47,6 +51,12 @@ class EnsemblePrivacy:
     seeded : bool
         Whether the noise came from a ``random_state``. If so, nothing is private, and the other fields are those of
         secret noise.
+    assumption : str
+        With ``colluders``: what ``epsilon`` rests on, as a clause; "" if it holds for any voters.
+    otherwise : float or None
+        With ``colluders``: the total epsilon of ``queries`` labels of each copy at ``delta``, an upper bound, if only
+        the affected voters randomize as stated and the others may be any mechanism. Infinite if there is none at that
+        delta; None without ``colluders``, or for any number of labels.
     """
 
     epsilon: float
@@ -57,6 +67,8 @@ class EnsemblePrivacy:
     queries: int | None
     accounting: str = "exact"
     seeded: bool = False
+    assumption: str = ""
+    otherwise: float | None = None
 
 
 class Release(Protocol):
@@ -94,14 +106,27 @@ class DesignedLabels:
     """
 
     def __init__(
-        self, design: Design, budget: Budget, total_epsilon: float, total_delta: float, epsilon: float | None
+        self,
+        design: Design,
+        budget: Budget,
+        total_epsilon: float,
+        total_delta: float,
+        epsilon: float | None,
+        copies: int,
     ) -> None:
         problem, count = design.problem, budget.count()
         self.design, self.budget, self.epsilon = design, budget, epsilon
         queries = None if count.remaining is None else count.released + count.remaining
         voters = "non-private" if epsilon is None else "fresh"
         self.privacy = EnsemblePrivacy(
-            total_epsilon, total_delta, problem.adjacency, problem.max_affected, voters, queries
+            total_epsilon,
+            total_delta,
+            problem.adjacency,
+            problem.max_affected,
+            voters,
+            queries,
+            assumption=assumption(problem),
+            otherwise=_otherwise(design, queries, total_delta, copies),
         )
 
     @property
@@ -118,6 +143,14 @@ class DesignedLabels:
         return PrivateDecision(self.design).release(answers, rng).astype(np.intp)
 
 
+def _otherwise(design: Design, queries: int | None, delta: float, copies: int) -> float | None:
+    if queries is None or not design.problem.known:
+        return None
+    if not queries:
+        return 0.0  # a ledger of another design, which charges none of this one
+    return search.Budget(queries * copies, math.inf, delta, "fresh").fallback_total(design)
+
+
 def budget_of(
     design: Design,
     total_epsilon: float,
@@ -126,14 +159,19 @@ def budget_of(
     *,
     create: bool = False,
     copies: int = 1,
+    fallback: float = math.inf,
 ) -> Budget:
     """The budget by exact adaptive composition: in memory for the given ``copies``, or in the ledger at ``path``.
 
     An existing ledger may be for labels of this design alone, or for any mechanisms by a rule for fully adaptive
-    composition. A ledger is created only with ``create``, because a new ledger has a new budget.
+    composition. A ledger is created only with ``create``, because a new ledger has a new budget. Labels counted in
+    memory are also within (fallback, total_delta) where voters may be any mechanism; a ledger has one budget.
     """
     if path is None:
-        return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"), copies)
+        allowed = search.max_queries(design, total_epsilon, total_delta, voters="fresh")
+        if fallback < math.inf:
+            allowed = labels_within(one_label(design).of_any_voters(), fallback, total_delta, allowed)
+        return MemoryBudget(allowed, copies)
     if create and not Path(path).exists():
         ledger = Ledger.create(path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh")
     elif Path(path).exists():

@@ -14,7 +14,7 @@ from darrm._validation import check_voters, real, shown
 from darrm.accounting.counts import counts_total
 from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.releases import AnyRelease, OneLabel, one_label
-from darrm.accounting.search import Budget, checked_budget, pays
+from darrm.accounting.search import FALLBACK, Budget, checked_budget, pays
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
@@ -234,7 +234,7 @@ def _fallback(epsilon: float | None, groups: Sequence[VoterGroup], total: float)
     """The budget of all labels if the assumption on known randomizers fails."""
     known = any(group.randomizer is not None for group in groups)
     if epsilon is None:
-        return 2 * total if known else math.inf
+        return FALLBACK * total if known else math.inf
     if not known:
         raise InputError(
             f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r} and none. Leave it out: the total "

@@ -15,6 +15,7 @@ from darrm.errors import InputError
 from darrm.objectives import Objective
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import VoterGroup
+from darrm.problem.randomizers import RESPONSE
 
 DECISION_KEY = (
     "groups",
@@ -29,6 +30,9 @@ DECISION_KEY = (
     "ordered",
 )
 NEEDED = ("groups", "total_epsilon", "accuracy")
+_RANDOMIZER = "response"  # as --randomizer has it
+_FORM = f"COUNT:EPSILON[:DELTA[:MAX_AFFECTED]][:{_RANDOMIZER}:COLLUDERS]"
+_KNOWN = f"4:1.0:{_RANDOMIZER}:1"
 
 
 class DecisionTask(NamedTuple):
@@ -45,8 +49,14 @@ class DecisionTask(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """The values that identify the task, in the order of `DECISION_KEY`."""
         p = self.problem
-        groups = [f"{g.count}:{g.epsilon!r}:{g.delta!r}:{g.max_affected}" for g in p.groups]
-        return json.dumps(groups), p.release_epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
+        return (
+            json.dumps([_group_text(group) for group in p.groups]),
+            p.release_epsilon,
+            p.delta,
+            p.max_affected,
+            p.adjacency,
+            *self[1:],
+        )
 
     @property
     def helped(self) -> tuple[Any, ...]:
@@ -92,8 +102,8 @@ def decision_task(values: dict[str, str]) -> DecisionTask:
     groups = [_group(text) for text in _parts(values["groups"])]
     problem = DecisionProblem(
         groups,
-        _number("total_epsilon", values["total_epsilon"]),
-        _number("delta", values["delta"]) if "delta" in values else None,
+        _limit("total_epsilon", values["total_epsilon"]),
+        _limit("delta", values["delta"]) if "delta" in values else None,
         max_affected=_whole("max_affected", values["max_affected"]) if "max_affected" in values else None,
         adjacency=values.get("adjacency", "replace-one"),
     )
@@ -129,13 +139,36 @@ def decision_of(row: dict[str, Any]) -> Design:
     return Design(task.problem, table, task.goal, gap=row["gap"], ordered=task.ordered == "yes")
 
 
+def rests_on_randomizer(groups: str) -> bool:
+    """Whether the groups of a row, as it keeps them, have a known randomizer."""
+    return f":{_RANDOMIZER}:" in groups
+
+
+def _group_text(group: VoterGroup) -> str:
+    text = f"{group.count}:{group.epsilon!r}:{group.delta!r}:{group.max_affected}"
+    return text if group.randomizer is None else f"{text}:{_RANDOMIZER}:{group.colluders}"
+
+
 def _group(text: str) -> VoterGroup:
     parts = text.split(":")
+    known: dict[str, Any] = {}
+    if _RANDOMIZER in parts:
+        where = parts.index(_RANDOMIZER)
+        parts, colluders = parts[:where], parts[where + 1 :]
+        if len(colluders) != 1:
+            raise InputError(f"A known randomizer must be response:COLLUDERS, once. Got {text!r}. Pass e.g. {_KNOWN}.")
+        known = {"randomizer": RESPONSE, "colluders": _whole("colluders of groups", colluders[0])}
+    elif "/" in text or len(parts) > 4:
+        raise InputError(
+            f"A group must be {_FORM}. Got {text!r}. A table takes no other randomizer, such as a table of "
+            f"probabilities: solve those one by one, with darrm solve. Pass e.g. {_KNOWN}."
+        )
     if not 2 <= len(parts) <= 4:
-        raise InputError(f"A group must be COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. Got {text!r}. Pass e.g. 4:1.0.")
+        raise InputError(f"A group must be {_FORM}. Got {text!r}. Pass e.g. 4:1.0.")
     count, epsilon = _whole("A count of groups", parts[0]), _number("An epsilon of groups", parts[1])
     delta = _number("A delta of groups", parts[2]) if len(parts) > 2 else 0.0
-    return VoterGroup(count, epsilon, delta, _whole("max_affected of groups", parts[3]) if len(parts) > 3 else None)
+    affected = _whole("max_affected of groups", parts[3]) if len(parts) > 3 else None
+    return VoterGroup(count, epsilon, delta, affected, **known)
 
 
 def _parts(text: str) -> list[str]:
@@ -152,6 +185,15 @@ def _numbers(name: str, text: str) -> list[float]:
 
 def _text(name: str, text: str) -> str:
     return f"[{', '.join(map(repr, _numbers(name, text)))}]"
+
+
+def _limit(name: str, text: str) -> float:
+    if len(_parts(text)) > 1:
+        raise InputError(
+            f"{name} must be one number in a table. Got {text!r}. Solve decisions with a limit for each group one by "
+            "one, with darrm solve."
+        )
+    return _number(name, text)
 
 
 def _number(name: str, text: str) -> float:

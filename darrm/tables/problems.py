@@ -141,9 +141,11 @@ def from_csv(path: str | Path) -> Grid:
 
     That of decisions by groups of voters names groups, total_epsilon, accuracy and any of delta, max_affected,
     adjacency, objective, prior, cost and ordered (yes, no). Groups are ``["4:1.0", "7:0.2"]``, each
-    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. An accuracy is ``[0.8, 0.7]``. An objective is truth, majority, ``at-least:3``
-    or ``weights:[2, 1]``. A cost ``[0, 5, 1, 0]`` lists the costs of answer 0 if 0 is true and if 1 is true, then those
-    of answer 1. A list may also have spaces between its parts and no brackets: ``4:1.0 7:0.2``.
+    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]][:response:COLLUDERS]; with the last part its voters draw every vote by
+    randomized response, as docs/known_randomizers.md says. An accuracy is ``[0.8, 0.7]``. An objective is truth,
+    majority, ``at-least:3`` or ``weights:[2, 1]``. A cost ``[0, 5, 1, 0]`` lists the costs of answer 0 if 0 is true and
+    if 1 is true, then those of answer 1. A list may also have spaces between its parts and no brackets:
+    ``4:1.0 7:0.2``.
 
     Raises
     ------

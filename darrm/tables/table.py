@@ -17,6 +17,7 @@ from darrm.errors import CertificateError, DarrmError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 from darrm.tables import files
+from darrm.tables.decisions import rests_on_randomizer
 from darrm.tables.files import Row
 from darrm.tables.parallel import in_parallel
 from darrm.tables.tasks import KEY, MAJORITIES, kind_of, prior_text, task_of
@@ -81,6 +82,11 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
+
+    @property
+    def known(self) -> int:
+        """Number of rows whose guarantee rests on a known randomizer, as docs/known_randomizers.md says."""
+        return sum(rests_on_randomizer(str(row.get("groups", ""))) for row in self.rows)
 
     @property
     def failures(self) -> list[Row]:

@@ -53,6 +53,50 @@ def test_rows_hold_what_solve_gives(problems: Path, tmp_path: Path, ending: str)
     assert tables.solve_grid(tables.from_csv(problems), out=out).found == 5
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_known_randomizers_are_of_the_key_and_of_the_proof(
+    tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path, out = tmp_path / "problems.csv", tmp_path / f"table.{ending}"
+    rows = ("7:1.0:0:1", "7:1.0:0:1:response:1", "7:1.0:0:1:response:3", "4:1.0:response:0 3:0.5")
+    path.write_text(
+        "groups,total_epsilon,accuracy\n"
+        + "".join(f"{row},0.4,{' '.join(['0.7'] * len(row.split()))}\n" for row in rows)
+    )
+    made = tables.solve_grid(tables.from_csv(path), out=out)
+    table = tables.read(out)
+    assert table.rows == made.rows
+    assert not made.failures
+    assert [json.loads(row["groups"]) for row in table.rows] == [
+        ["7:1.0:0.0:1"],
+        ["7:1.0:0.0:1:response:1"],
+        ["7:1.0:0.0:1:response:3"],
+        ["4:1.0:0.0:4:response:0", "3:0.5:0.0:3"],
+    ]
+    voters = darrm.VoterGroup(7, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    problem = darrm.DecisionProblem([voters], epsilon=0.4)
+    alone = darrm.solve(problem, objective=objectives.truth([0.7]))
+    design = as_design(table.rows[1])
+    assert design.problem == problem
+    np.testing.assert_array_equal(design.table, alone.table)
+    costs = [row["expected_cost"] for row in table.rows]
+    assert costs[1] < costs[0] - 1e-3  # less noise
+    assert costs[1] <= costs[2] + 1e-9
+    assert main(["verify", str(out)]) == 0
+    assert "3 rows rest on an assumption" in capsys.readouterr().out
+    assert main(["verify", str(out), "--json"]) == 0
+    assert "3 rows rest on" in json.loads(capsys.readouterr().out)["assumption"]
+    assert main(["table", "--problems", str(path), "--out", str(tmp_path / "again.csv")]) == 0
+    assert "every voter but COLLUDERS draws every vote" in capsys.readouterr().out
+    # the same numbers prove nothing for any voters: the row rests on what its groups say
+    changed = {**table.rows[1], "groups": json.dumps(["7:1.0:0.0:1"])}
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text(files.as_json(changed))
+    assert main(["verify", str(wrong)]) == 1
+
+
 def test_it_goes_on_where_it_stopped(problems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tables.solve_grid(tables.from_csv(problems))
     out = tmp_path / "table.csv"
@@ -101,6 +145,14 @@ def test_designs_of_both_kinds_are_no_table(problems: Path, tmp_path: Path) -> N
         ("2:1.0,1.0,0.7,,,,maybe,", "ordered must be yes or no"),
         ("2:1.0,1.0,0.7,,,,,3", "max_affected must be"),
         ("2:1.0,1.0,0.7,,,,,,,", "more or fewer columns"),
+        ("2:1.0:response,1.0,0.7,,,,,", "response:COLLUDERS, once"),
+        ("2:1.0:response:0:1,1.0,0.7,,,,,", "response:COLLUDERS, once"),
+        ("2:1.0:response:few,1.0,0.7,,,,,", "colluders of groups must be an integer"),
+        ("2:1.0:response:2,1.0,0.7,,,,,", "colluders must be"),
+        ("2:1.0:0:1:.9:.1/.2:.8:0,1.0,0.7,,,,,", "no other randomizer, such as a table of probabilities"),
+        ("2:1.0:.9:.1/.2:.8,1.0,0.7,,,,,", "no other randomizer, such as a table of probabilities"),
+        ("2:1.0 3:0.2,0.3 1.0,0.7,,,,,", "total_epsilon must be one number in a table"),
+        ('2:1.0 3:0.2,"[0.3, 1.0]",0.7,,,,,', "total_epsilon must be one number in a table"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(problems: Path, line: str, message: str) -> None:
