@@ -111,7 +111,7 @@ def check_classes(problem: ByGroups) -> None:
         most = next(C for C in range(_MOST_CLASSES, 0, -1) if (problem.K + 2) ** C <= _LARGEST_KEY)
         raise InputError(
             f"Cases of K = {problem.K} voters with {problem.n_classes} classes are too many to count. "
-            f"{_fewer_classes(problem, most, alike=False)} Put rare classes together, or ask fewer voters."
+            f"{_fewer_classes(problem, most, alike=len(problem.groups) == 1)} Put rare classes together, or ask fewer voters."
         )
 
 
