@@ -109,9 +109,10 @@ def check_classes(problem: ByGroups) -> None:
     fits = problem.n_classes <= _MOST_CLASSES
     if not fits or (problem.K + 2) ** problem.n_classes > _LARGEST_KEY:
         most = next(C for C in range(_MOST_CLASSES, 0, -1) if (problem.K + 2) ** C <= _LARGEST_KEY)
+        fit = _fewer_classes(problem, most, alike=len(problem.groups) == 1)
         raise InputError(
-            f"Cases of K = {problem.K} voters with {problem.n_classes} classes are too many to count. "
-            f"{_fewer_classes(problem, most, alike=len(problem.groups) == 1)} Put rare classes together, or ask fewer voters."
+            f"Cases of K = {problem.K} voters with {problem.n_classes} classes are too many to count. {fit} Put rare "
+            "classes together, or ask fewer voters."
         )
 
 
