@@ -26,8 +26,8 @@ from darrm.planning.setting import Setting
 from darrm.problem.counts import more_sorted_counts
 from darrm.problem.decision import any_voters
 
-_MOST_MU, _LEAST_MU = 12.0, 1e-4
-_BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
+MOST_MU, LEAST_MU = 12.0, 1e-4
+BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
 # Times the order at which Renyi DP is least, less 1: the best of a few tried, for two answers and for more.
 _ORDERS, _ORDERS_OF_SEVERAL = (1.0, 1.5), (1.1,)
 _BALANCES = (0.9, 0.95, 1.0)  # of the divergences by two budgets; one of them spends nearly all of both
@@ -35,7 +35,7 @@ _TRIES = 60  # of one Renyi divergence; few are needed, except where the answer 
 _SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
-_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
+RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
 
 
 def design_within(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
@@ -103,7 +103,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         design = tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
         if budget.cost(design) <= budget.epsilon:  # a second budget is no part of the program
             return design
-    for reserve in _RESERVES:
+    for reserve in RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
         search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours
         for votes, total in _sides(setting, search.budget) if small(setting) else []:
@@ -152,12 +152,12 @@ class _Search:
             self._raise(pure, each * (1 - 1e-9), each / 2, most)
             return
         self._renyi(votes, total)
-        mu = min(_MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
+        mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * BINARY)
         if votes.problem(1.0, 0.5).binary:
-            self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
+            self._raise(gaussian, mu, LEAST_MU, MOST_MU)
             if self._failing and votes is self.setting:
                 # The same family without a share of delta for the voters' own, where the curve has room for all of it.
-                self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, _LEAST_MU, _MOST_MU)
+                self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, LEAST_MU, MOST_MU)
         self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
 
     def _renyi(self, votes: Setting, total: tuple[float, float]) -> None:
@@ -188,7 +188,7 @@ class _Search:
                     label,
                     budget,
                     _SHARE * most / math.sqrt(budget.queries),
-                    most=_MOST_MU,
+                    most=MOST_MU,
                     hopeless=lambda release: setting.cost(release.table) >= self._least(),
                     found=self._take_better,
                     tries=_TRIES,

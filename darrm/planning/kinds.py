@@ -27,19 +27,16 @@ from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import ends_at
 from darrm.numerics.printed import exactly
-from darrm.planning.designs import renyi_of, without_noise
+from darrm.planning.designs import BINARY, LEAST_MU, MOST_MU, RESERVES, renyi_of, without_noise
 from darrm.planning.setting import Setting
 from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import Limit, guarantees, profile_limits
 
-_MU = (1e-4, 12.0)  # least and largest parameter
-_BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
 _ROUNDS = 6
 _SPENT = 0.997  # share of a budget
 _GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
 _MOST_RAISED = 4.0  # times, in one round
 _LEAST_EPSILON = 1e-9  # of a label that does not depend on a group
-_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the budgets, as grids of composition differ
 
 
 def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
@@ -76,7 +73,7 @@ def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design],
     for kind in setting.problem(1.0, 0.5).kinds.values():
         engine(kind).check_size(kind)
     with ends_at(budget.until):
-        for reserve in _RESERVES:
+        for reserve in RESERVES:
             search = _Search(setting, budget.scaled(1 - reserve), found)
             search.run()
             if search.best is not None and pays(search.best, budget):
@@ -109,7 +106,7 @@ class _Search:
         if budget.delta == 0 or budget.queries == 1:
             self._spend(self._optimum(_pure), each * (1 - 1e-9))
             return
-        mu = min(_MU[1], gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries) * _BINARY)
+        mu = min(MOST_MU, gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries) * BINARY)
         self._spend_renyi()
         if setting.model.binary:
             self._spend(self._optimum(_gaussian), mu)
@@ -177,7 +174,7 @@ class _Search:
             def label(x: float, shares: Sequence[float] = tuple(shares)) -> OneLabel:
                 return setting.label(make([x * share for share in shares]))
 
-            spent = spend(label, budget, guess, most=_MU[1], hopeless=self._hopeless)
+            spent = spend(label, budget, guess, most=MOST_MU, hopeless=self._hopeless)
             if spent is None:
                 return
             cost = setting.cost(spent.release.table)
@@ -214,7 +211,7 @@ def _pure(problem: AnyProblem, epsilon: float, delta: float) -> tuple[Limit[Any]
 
 def _gaussian(problem: AnyProblem, mu: float, delta: float) -> tuple[Limit[Any], ...]:
     """The profile of mu-Gaussian differential privacy, with ``delta`` beside."""
-    return profile_limits(problem, [(epsilon, own + delta) for epsilon, own in gdp(min(max(mu, _MU[0]), _MU[1]))])
+    return profile_limits(problem, [(epsilon, own + delta) for epsilon, own in gdp(min(max(mu, LEAST_MU), MOST_MU))])
 
 
 Limits: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
