@@ -29,7 +29,7 @@ from darrm.accounting.loss_distributions import (
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem.groups import check_any_voters
+from darrm.problem.groups import check_one_limit
 
 _ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
 _MOST_POINTS = 500_000  # interval of losses of an event for a ledger; largest one, in nats
@@ -95,7 +95,7 @@ def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> 
     11.55
     """
     kind, label = check_voters(voters), one_label(design)
-    check_any_voters(label.problem, "An event of dp-accounting")
+    check_one_limit(label.problem, "An event of dp-accounting")
     relation_of(label.problem.adjacency)
     return LabelsDpEvent(label, kind, check_count("queries", queries))
 

@@ -22,7 +22,7 @@ from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem.groups import check_any_voters
+from darrm.problem.groups import check_one_limit
 
 INTERVAL = 1e-4  # interval of losses, as in dp-accounting
 _SHARP = 1e-9  # the delta near which curves of labels are sharp
@@ -190,7 +190,7 @@ def privacy_loss_distribution(
     11.17
     """
     label = one_label(design)
-    check_any_voters(label.problem, "A privacy loss distribution")
+    check_one_limit(label.problem, "A privacy loss distribution")
     kind = check_voters(voters, label.epsilons)
     relation = relation_of(label.problem.adjacency)
     queries = check_count("queries", queries)

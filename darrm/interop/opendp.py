@@ -17,7 +17,7 @@ from darrm.errors import InputError, MissingExtraError
 from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.decision import AnyProblem
-from darrm.problem.groups import check_any_voters
+from darrm.problem.groups import check_one_limit
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
@@ -133,9 +133,7 @@ def opendp_measurement(
     """
     if not isinstance(design, Design):
         raise not_a_design("design must be a Design", design)
-    check_any_voters(design.problem, "A measurement of OpenDP")
-    if not all(group.max_affected for group in design.problem.groups):
-        raise InputError("OpenDP counts changed votes of all groups. Got a design for changes in some. Pass one limit.")
+    check_one_limit(design.problem, "A measurement of OpenDP")
     dp = _prelude()
     if OwnVotes(design, public):
         raise InputError(

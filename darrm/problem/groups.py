@@ -379,11 +379,10 @@ def assumption(problem: ByGroups) -> str:
     )
 
 
-def check_any_voters(problem: ByGroups, what: str) -> None:
-    """Refuse a known randomizer where the guarantee would stand without the assumption that it rests on.
+def check_one_limit(problem: ByGroups, what: str) -> None:
+    """Refuse what another library cannot say beside a guarantee, which would then be taken for more than it is.
 
-    Limits for each group are refused too, where only one limit can be said, and so is one of them alone: it would be
-    taken for one of all changes.
+    That is a limit for each group, the limit of one kind of change alone, and the assumption on a known randomizer.
     """
     if len(problem.kinds) > 1:
         raise InputError(

@@ -180,7 +180,7 @@ def test_no_other_library_reads_a_limit_of_some_changes_as_one_of_all() -> None:
     design = darrm.solve(problem_of(ALIKE, [0.3, 1.0], max_affected=1), objective=EQUAL)
     with pytest.raises(darrm.InputError, match="a limit of its own"):
         darrm.interop.opendp_measurement(design, n_labels=3, votes="fresh")
-    with pytest.raises(darrm.InputError, match=r"changed votes of all groups|changes in one group alone"):
+    with pytest.raises(darrm.InputError, match="changes in one group alone"):
         darrm.interop.opendp_measurement(design.of_kind("group 1"), n_labels=3, votes="fresh")
     with pytest.raises(darrm.InputError, match="a limit of its own"):
         darrm.interop.privacy_loss_distribution(design, voters="fresh")
