@@ -54,8 +54,8 @@ class _Commands(Mapping[str, click.Command]):
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 done, 1 a guarantee does not hold, 2 bad input, 3 the privacy budget is spent, 4 no design "
-    "was found, 5 an output cannot be written or memory or a library is missing, 70 a defect of darrm, 130 "
-    "interrupted.",
+    "was found, 5 an output cannot be written or memory or a library is missing, 6 an id was charged before, 70 a "
+    "defect of darrm, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="darrm")
 @click.pass_context
