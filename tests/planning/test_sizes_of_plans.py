@@ -59,7 +59,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     with pytest.raises(darrm.InputError, match=r"pass gamma in place of queries"):
         teachers_decision(250, "replace-one", 1000, 8, 0.0, 10, 0.75)
     with pytest.raises(darrm.InputError):
-        fresh_plurality(250, 1.0, 1, "replace-one", None, None, 8, 1e-5, 10, 0.75)
+        fresh_plurality(250, 1.0, 1, "replace-one", None, None, 8, 1e-5, 10, 0.75, None)
 
 
 def test_the_noise_that_is_named_is_enough_and_hardly_more() -> None:
