@@ -202,9 +202,10 @@ def spent(state: State) -> tuple[float, float]:
 
 @usual_arithmetic
 def fallback(state: State) -> float | None:
-    """The epsilon of all charges if voters that are not affected may be any mechanism; None if no label assumes more.
+    """The epsilon of all charges if voters that are not affected may be any mechanism, rounded up.
 
-    At the total delta and from above, for charges that do not depend on releases; infinite if that delta covers none.
+    At the total delta, for charges that do not depend on releases; infinite if none is certified there. None if no
+    charged label rests on a known randomizer.
     """
     charged = [account for account in state.accounts.values() if account.charged]
     labels = [account for account in charged if isinstance(account, Labels)]
@@ -212,26 +213,28 @@ def fallback(state: State) -> float | None:
         return None
     if state.again:
         return released_once.votes_themselves(state, labels[0], labels[0].charged)
-    of_any = {name: _of_any_voters(account) for name, account in state.designs.items() if account.charged}
-    if None in of_any.values():
-        return math.inf
-    if len(charged) > 1:
-        return _composed(replace(state, designs=of_any))
-    (account,) = of_any.values()
-    with suppress(InputError):  # delta is below what is unavoidable
+    with suppress(InputError):  # nothing is certified, or delta is below what is unavoidable
+        of_any = {account.name: _of_any_voters(account) for account in labels}
+        if len(charged) > 1:
+            return _composed(replace(state, designs=of_any))
+        (account,) = of_any.values()
         return of_label(account.label(), account.charged, state.total_delta, state.voters, _TOLERANCE).upper
     return math.inf
 
 
-def _of_any_voters(account: Labels) -> Labels | None:
-    """The account where voters of a known randomizer may be any mechanism, as certified; None if nothing is."""
+def _of_any_voters(account: Labels) -> Labels:
+    """The account where voters of a known randomizer may be any mechanism, with the guarantee that is certified then.
+
+    Raises
+    ------
+    InputError
+        If none is, because delta would be 1, or because there are too many worst cases to search.
+    """
     problem = any_voters(account.problem)
     certificate = verify(account.label().table, problem)
     epsilon, delta = max(certificate.tight_epsilon, _LEAST), problem.delta
     if epsilon > MAX_EPSILON:
         epsilon, delta = problem.release_epsilon, certificate.needed_delta
-    if delta >= 1:
-        return None
     return replace(account, problem=decision_by(problem.model, epsilon, delta))
 
 
