@@ -18,9 +18,8 @@ _TABS = {
 }
 
 _RANDOMIZER = (
-    "How fresh voters draw every vote from their true answer, in all private groups. If it is stated, the guarantee "
-    "rests on it, and on new, secret randomness for every vote. The documentation lists what breaks it: Voters of a "
-    "known randomizer."
+    "How fresh voters draw every vote. If stated, the guarantee rests on it. The documentation says what breaks it: "
+    "Voters of a known randomizer."
 )
 
 
