@@ -133,7 +133,7 @@ def screenshots(server: Any, target: Path) -> None:
             options.add_argument(argument)
         browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
         try:
-            size = {"width": 980, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+            size = {"width": 980, "height": 940, "deviceScaleFactor": 1, "mobile": False}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             for name, (page, settled) in PICTURES.items():
                 browser.get(f"{server.url}{page}")

@@ -402,6 +402,39 @@ class Ledger:
         kinds = self._verified().kinds
         return {name: Balance(kind.total_epsilon, kind.total_delta, *rules.spent(kind)) for name, kind in kinds.items()}
 
+    def fallback(self) -> dict[str, float]:
+        """The cumulative privacy loss if only affected voters draw votes by the known randomizer that is stated.
+
+        The voters that are not affected may then be any mechanism of their epsilon. The ledger keeps no budget for this
+        total, so it holds only if the charges, and the number of each, do not depend on what was released.
+
+        Returns
+        -------
+        dict of str to float
+            An epsilon at ``total_delta`` of each kind of change, as of `balances`: certified, infinite if that delta
+            covers none. Empty if no charged label rests on a known randomizer: then `spent` assumes no more than this.
+
+        Notes
+        -----
+        Computed anew from the charges by `darrm.accounting.compose`; by the curves of rule "composed" if there are
+        several mechanisms. The file keeps nothing of it. It takes as long as `spent`.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> voters = darrm.VoterGroup(11, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
+        >>> problem = darrm.DecisionProblem([voters], epsilon=0.5)
+        >>> design = darrm.solve(problem, objective=darrm.objectives.truth([0.7]))
+        >>> ledger = darrm.accounting.Ledger.create(
+        ...     "known.json", design, total_epsilon=6, total_delta=1e-6, voters="fresh"
+        ... )
+        >>> ledger.charge(design, 10)
+        >>> round(ledger.spent()[0], 2), round(ledger.fallback()[""], 2)
+        (4.07, 10.0)
+        """
+        totals = {name: rules.fallback(kind) for name, kind in self._state().kinds.items()}
+        return {name: total for name, total in totals.items() if total is not None}
+
     @contextmanager
     def _taken(
         self, state: State, account: Account, n: int, note: str, batch: Batch | None, again: bool

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from darrm._validation import shown
+from darrm._validation import MAX_EPSILON, shown
 from darrm.accounting import filters, released_once
 from darrm.accounting.accounts import Account, Labels, Other
 from darrm.accounting.composition import of_label
@@ -28,7 +28,7 @@ from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
-from darrm.problem.decision import AnyProblem
+from darrm.problem.decision import AnyProblem, any_voters, decision_by
 
 _TOLERANCE = 1e-2  # relative accuracy of the bounds for one design
 CONDITIONS = {
@@ -42,6 +42,7 @@ CONDITIONS = {
     "place of the total",
 }
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
+_LEAST = 1e-12  # epsilon of a label that depends on no vote; that of a problem is above 0
 _SAME_PROOF = 1.02  # relative distance of bounds on different grids
 _ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING = (Fraction(0), Fraction(0))
@@ -197,6 +198,44 @@ def spent(state: State) -> tuple[float, float]:
             raise InputError(_ABOVE)
         return min(cost, state.total_epsilon), state.total_delta
     return _exact(state), state.total_delta
+
+
+@usual_arithmetic
+def fallback(state: State) -> float | None:
+    """The epsilon of all charges if voters that are not affected may be any mechanism, rounded up.
+
+    At the total delta, for charges that do not depend on releases; infinite if none is certified there. None if no
+    charged label rests on a known randomizer.
+    """
+    charged = [account for account in state.accounts.values() if account.charged]
+    labels = [account for account in charged if isinstance(account, Labels)]
+    if not any(account.problem.known for account in labels):
+        return None
+    if state.again:
+        return released_once.votes_themselves(state, labels[0], labels[0].charged)
+    with suppress(InputError):  # nothing is certified, or delta is below what is unavoidable
+        of_any = {account.name: _of_any_voters(account) for account in labels}
+        if len(charged) > 1:
+            return _composed(replace(state, designs=of_any))
+        (account,) = of_any.values()
+        return of_label(account.label(), account.charged, state.total_delta, state.voters, _TOLERANCE).upper
+    return math.inf
+
+
+def _of_any_voters(account: Labels) -> Labels:
+    """The account where voters of a known randomizer may be any mechanism, with the guarantee that is certified then.
+
+    Raises
+    ------
+    InputError
+        If none is, because delta would be 1, or because there are too many worst cases to search.
+    """
+    problem = any_voters(account.problem)
+    certificate = verify(account.label().table, problem)
+    epsilon, delta = max(certificate.tight_epsilon, _LEAST), problem.delta
+    if epsilon > MAX_EPSILON:
+        epsilon, delta = problem.release_epsilon, certificate.needed_delta
+    return replace(account, problem=decision_by(problem.model, epsilon, delta))
 
 
 def _exact(state: State) -> float:

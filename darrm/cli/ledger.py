@@ -139,6 +139,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
     balances = ledger.balances()
     epsilon, delta = (max(own) for own in zip(*((own.epsilon, own.delta) for own in balances.values()), strict=True))
     once = not status["again"]
+    fallback = ledger.fallback()
     rests_on = ledger.rests_on()
     rests = [
         f"This holds {wording.condition(problem, status['voters'], absent=absent, once=once)}"
@@ -147,6 +148,10 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
     if as_json:
         of = {kind: own._asdict() for kind, own in balances.items() if kind}
         values = {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
+        if fallback:
+            values["fallback"] = max(fallback.values())
+            for kind, own in of.items():
+                own["fallback"] = fallback[kind]
         common.print_json({**values, "of": of} if of else values)
         return
     budget = wording.listed(_of_each(balances, lambda own: wording.pair(own.total_epsilon, own.total_delta)))
@@ -175,7 +180,8 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
             "moves them, if it can reach that folder and write there."
         )
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
-    for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked]:
+    told_last = _otherwise(fallback, balances)
+    for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked, told_last]:
         if told:
             common.console().print(told)
 
@@ -188,6 +194,22 @@ def _of_each(balances: Mapping[str, Balance], said: Callable[[Balance], str]) ->
 def _spent(own: Balance) -> str:
     delta = wording.exactly(own.delta) if own.delta == own.total_delta else wording.at_least(own.delta)
     return f"({wording.at_least(own.epsilon)}, {delta})"
+
+
+def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance]) -> str:
+    """What the charges cost together if the assumption on known randomizers fails for voters that are not affected."""
+    if not fallback:
+        return ""
+    totals = [
+        f"({wording.at_least(total)}, {wording.exactly(balances[kind].total_delta)})-DP"
+        + f" for a change in {kind}" * bool(kind)
+        for kind, total in fallback.items()
+    ]
+    return (
+        f"All charges together are {wording.listed(totals)} if only the affected voters randomize as stated, and the "
+        "others may be any mechanism. If you do not know which of the two holds, claim this total alone. The ledger "
+        "keeps no budget for it: it holds if the charges do not depend on what was released."
+    )
 
 
 def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison, Entry
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
+    from darrm.problem.groups import ByGroups
 
 _NEAR_COINS = 0.8  # of the error rate of fair coins, or of classes at random
 _NEAR_PRICE = 2.0
@@ -56,15 +57,20 @@ def otherwise(plan: Plan) -> list[str]:
     labels = "The label is" if plan.queries == 1 else "All labels together are"
     each = {f" for a change in {name}": own.fallback for name, own in plan.of.items()} or {"": plan.fallback}
     totals = listed(f"({at_least(fallback)}, {delta})-DP{of}" for of, fallback in each.items())
-    records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
     return [
-        f"This total holds if {assumption(problem)}.{records}",
+        f"This total holds {known(problem)}",
         f"{labels} {totals} if only the affected voters randomize as stated, and the "
         "others may be any mechanism. If you do not know which of the two holds, claim this total alone.",
         f"The counts of the votes, without the votes, are ({at_least(plan.counts)}, {delta})-DP for all queries "
         "together under the first assumption, against somebody who sees every count, as in secure aggregation.",
         *_if_colluding(plan),
     ]
+
+
+def known(problem: ByGroups) -> str:
+    """The condition of a total that rests on known randomizers, which ends a sentence."""
+    records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
+    return f"if {assumption(problem)}.{records}"
 
 
 def _if_colluding(plan: Plan) -> list[str]:

@@ -209,6 +209,8 @@ def randomized(groups: list[list[Any]], randomizer: str | None, colluders: str |
             "--randomizer must be response, or a table P00:P01/P10:P11 with a row for each true answer, where Pyv is "
             f"the probability of vote v if the true answer is y. Got {randomizer!r}. Pass e.g. .9:.1/.2:.8."
         ) from None
+    if all(isinstance(group[1], float) and math.isinf(group[1]) for group in groups):
+        raise InputError("--randomizer is for private voters. Got epsilon inf for all of them. Leave it out.")
     each = [None] if colluders is None else numbers("--colluders", colluders, int)
     if len(each) not in (1, len(groups)):
         raise InputError(f"--colluders must be one number, or one for each group. Got {colluders!r}.")

@@ -229,6 +229,28 @@ def test_release_charges_its_ledger(
     assert re.search(r"Spent so far, certified: \(2\.1\d+, 0\.0297\)", said)
 
 
+def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, file = str(tmp_path / "ledger.json"), str(tmp_path / "known.json")
+    known: dict[str, Any] = {"randomizer": "randomized response", "colluders": 1}
+    problem = darrm.DecisionProblem([darrm.VoterGroup(5, 1.0, max_affected=1, **known)], 1.0)
+    design = darrm.Design(problem, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], darrm.objectives.truth([0.7]))
+    design.save(file)
+    budget = ["--total-epsilon", "9", "--total-delta", "1e-6", "--voters", "fresh"]
+    assert "fallback" not in run_json(capsys, "ledger", "create", book, file, *budget)
+    charged = run_json(capsys, "ledger", "charge", book, file, "--times", "5")
+    shown = run_json(capsys, "ledger", "show", book)
+    assert charged["fallback"] == shown["fallback"] == pytest.approx(5, rel=1e-5)  # every label the affected vote
+    assert shown["spent_epsilon"] < 4.9
+    assert main(["ledger", "show", book]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "This holds if every voter but 1 draws every vote" in said
+    both = r"All charges together are \((5|4\.9999\d*), 1e-06\)-DP if only the affected voters randomize as stated"
+    assert re.search(both, said)
+    assert "The ledger keeps no budget for it" in said
+
+
 def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = tmp_path / "ledger.json"
     make = ["ledger", "create", str(book), str(design_file), "--total-delta", "0.0297"]

@@ -149,6 +149,22 @@ def test_the_slider_of_epsilon_is_logarithmic(opened: Callable[..., Any]) -> Non
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("path", ["", "release/"])
+def test_colluders_are_asked_for_where_the_randomizer_is_stated(opened: Callable[..., Any], path: str) -> None:
+    voters = {"count1": "5", "epsilon1": "1", "max_affected": "1"}
+    asked = {"known": "accuracy", "m": "", "release_epsilon": "0.6"} if path else {"voters": "fresh", "queries": "3"}
+    browser = opened(path, **voters, **asked)
+    assert not named(browser, "colluders").is_displayed()
+    named(browser, "randomizer").send_keys("randomized response")
+    wait(lambda: "colluders" in text(browser, "#wrong-colluders" if path else "#plan"))
+    assert named(browser, "colluders").is_displayed()
+    enter(browser, "colluders", "1")
+    wait(lambda: "--randomizer response --colluders 1 " in text(browser, "#command") and settled(browser))
+    assert "every voter but 1 draws every vote" in text(browser, "#design" if path else "#plan")
+    assert not text(browser, "#wrong-colluders")
+
+
+@pytest.mark.thorough
 def test_reload_keeps_the_state(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     enter(browser, "epsilon1", "0.25")

@@ -158,6 +158,93 @@ def test_a_search_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert pre(text, "others-command").startswith("darrm plan --K 5")
 
 
+# Known randomizers
+
+STATED = {**SMALL, "randomizer": "response", "colluders": "1"}
+
+
+@pytest.fixture(scope="module")
+def stated() -> Plan:
+    group = darrm.VoterGroup(5, epsilon=1.0, randomizer="randomized response", colluders=1)
+    return darrm.plan([group], **{name: value for name, value in ARGUMENTS.items() if name not in ("K", "epsilon")})
+
+
+def test_a_plan_by_a_known_randomizer_is_that_of_the_library(client: Any, stated: Plan, small: Plan) -> None:
+    text = html.unescape(get(client, "/", **STATED, plan="now").text)
+    assert stated.wrong < small.wrong
+    assert plan_words.together(stated) in text
+    holds, fallback, counts, *_ = plan_words.otherwise(stated)
+    assert "This total holds if every voter but 1 draws every vote" in holds
+    for said in (holds, fallback, counts, *stated.assumptions):
+        assert said in text
+    assert "It is within the second budget, (6, 1e-06)" in text
+    assert isinstance(stated.design, darrm.DecisionDesign)
+    assert all(f"<td>{value:.6f}</td>" in text for value in stated.design.table)
+
+
+def test_the_comparison_by_a_known_randomizer_has_both_totals(client: Any, stated: Plan) -> None:
+    text = html.unescape(get(client, "/others", **STATED).text)
+    assert stated.comparison is not None
+    assert ">same, others any mechanism<" in text
+    for row, (_, *cells) in zip(stated.comparison, plan_words.mechanism_rows(stated.comparison), strict=True):
+        name = f"{row.name} <small>{row.setting}</small>" if row.setting else row.name
+        assert f">{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
+    assert "within the second budget of 6" in text
+    assert f"Epsilon, all labels, holds {plan_words.known(stated.design.problem)}" in text
+
+
+def test_any_mechanism_is_the_default_and_colluders_are_asked_for(client: Any, small: Plan) -> None:
+    first = get(client, "/").text
+    assert '<option value="" selected>any mechanism</option>' in first
+    assert re.search(r'id="colluders"[^>]* value="" data-first=""', first)
+    text = html.unescape(get(client, "/plan", **SMALL, colluders="4").text)  # of no use without a randomizer
+    assert plan_words.together(small) in text
+    assert "colluders" not in pre(text, "command")
+    assert "second budget" not in text
+    for path in ("/", "/plan"):
+        answer = get(client, path, **{**STATED, "colluders": ""}, plan="now")
+        assert answer.status_code == 200
+        assert "<p>Give the number of colluders" in answer.text
+        assert "Voters of a" not in re.sub(r'<p class="hint".*?</p>', "", answer.text)
+    assert "before it is given: colluders" in get(client, "/design.json", **{**STATED, "colluders": ""}).text
+
+
+def test_the_curve_by_a_known_randomizer_says_what_it_rests_on(client: Any) -> None:
+    values = {**STATED, "epsilon1": "auto", "at_most": "0.5", "queries": "3"}
+    text = html.unescape(get(client, "/plan", **values).text)
+    assert "That of all labels rests on the assumption of the guarantee" in text
+    assert "--group 5:auto --randomizer response --colluders 1 " in pre(text, "command")
+    names: dict[str, Any] = {}
+    exec(pre(text, "python").rpartition("\n")[0], names)
+    assert plan_words.together(names["plan"]) in text
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "said"),
+    [
+        ({"randomizer": "laplace"}, "randomizer", "randomizer must be one of response. Got 'laplace'."),
+        ({"voters": "fixed", "meaning": "votes"}, "randomizer", "A known randomizer is for fresh voters"),
+        (
+            {"voters": "fixed", "meaning": "votes", "colluders": ""},
+            "randomizer",
+            "A known randomizer is for fresh voters",
+        ),
+        ({"epsilon1": "inf", "meaning": "votes"}, "randomizer", "--randomizer is for private voters"),
+        ({"colluders": "5"}, "colluders", "colluders must be an integer in [0, count - 1] = [0, 4]. Got 5."),
+        ({"colluders": "-1"}, "colluders", "colluders must be an integer in [0, count - 1]"),
+        ({"colluders": "x"}, "colluders", "colluders must be integers with commas between. Got 'x'."),
+        ({"colluders": "1,1"}, "colluders", "must be one number, or one for each group"),
+        ({"max_affected": "5"}, "max_affected", "in [1, 4], the voters that do not collude. Got 5."),
+        ({"count1": "61"}, "groups", "at most 61 on this page for a stated randomizer. Got 62. 1 group of at most 60"),
+    ],
+)
+def test_what_is_wrong_with_a_randomizer_is_said(client: Any, values: dict[str, str], name: str, said: str) -> None:
+    found = errors(get(client, "/plan", **{**STATED, **values}))
+    assert list(found) == [name]
+    assert said in found[name]
+    assert wrong(get(client, "/", **{**STATED, **values}, plan="now").text, name) == found[name]
+
+
 # The same elsewhere
 
 CHOICES = [
@@ -166,11 +253,13 @@ CHOICES = [
     {"voters": "fixed", "meaning": "votes", "accuracy": "0.7", "total_epsilon": "0.8"},
     {"count2": "1", "epsilon2": "inf", "accuracy1": "0.6", "accuracy2": "0.8", "meaning": "votes", "accuracy": "x"},
     {"epsilon1": "auto", "at_most": "0.1", "queries": "3"},
+    {"randomizer": "response", "colluders": "1"},
+    {"count2": "2", "epsilon2": "inf", "randomizer": "response", "colluders": "0", "meaning": "votes", "queries": "2"},
 ]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("values", [CHOICES[1], *thorough(CHOICES[0], *CHOICES[2:])])
+@pytest.mark.parametrize("values", [CHOICES[1], CHOICES[5], *thorough(CHOICES[0], *CHOICES[2:5], *CHOICES[6:])])
 def test_command_and_python_make_the_same_plan(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:

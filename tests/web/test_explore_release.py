@@ -144,6 +144,34 @@ def test_pictures_are_the_same_every_time() -> None:
         assert picture(design) == picture(design)
 
 
+# Known randomizers
+
+STATED = {
+    **{"known": "accuracy", "count1": "5", "epsilon1": "1", "m": "", "release_epsilon": "0.6", "max_affected": "1"},
+    **{"randomizer": "response", "colluders": "1"},
+}
+
+
+def test_a_release_by_a_known_randomizer(client: Any) -> None:
+    group = darrm.VoterGroup(5, epsilon=1.0, randomizer="randomized response", colluders=1)
+    problem = darrm.DecisionProblem([group], epsilon=0.6, max_affected=1)
+    design = darrm.solve(problem, objective=objectives.truth([objectives.randomized_response_accuracy(0.9, 1.0)]))
+    assert isinstance(design, darrm.DecisionDesign)
+    text = html.unescape(get(client, "/release/design", **STATED).text)
+    assert all(f"<td>{value:.6f}</td>" in text for value in design.table)
+    assert f"<td>{design.expected_cost:.6g}</td>" in text
+    holds = "if every voter but 1 draws every vote from its true answer by randomized response of epsilon 1"
+    assert f"one release of a decision by 5 voters is (0.6, 0)-DP, {holds}" in text
+    assert "Records at voters that collude have no guarantee." in text
+    beside = html.unescape(get(client, "/release/others", **STATED).text)
+    assert f"The guarantee of each holds {holds}" in beside
+    for entry in compare(problem, objective=design.objective)[1:]:
+        assert f"<td>{entry.expected_cost:.6f}</td><td>{'yes' if entry.within else 'no'}</td>" in beside
+    any_voters = get(client, "/release/design", **{**STATED, "randomizer": ""})
+    assert "randomizer" not in pre(any_voters.text, "command")
+    assert f"<td>{design.expected_cost:.6g}</td>" not in any_voters.text
+
+
 # The same elsewhere
 
 CHOICES = [
@@ -175,11 +203,22 @@ CHOICES = [
     {**CLASSES, "none": "0.3", "objective": "dissent"},
     {**OF_GROUPS, "objective": "dissent"},
     {**CLASSES, "classes": "2", "none": "0", "objective": "at-least:2", "delta": "0.001"},
+    STATED,
+    {
+        **OF_GROUPS,
+        "epsilon2": "inf",
+        "accuracy2": "0.8",
+        "randomizer": "response",
+        "colluders": "0",
+        "max_affected": "1",
+    },
 ]
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("values", [CHOICES[0], CHOICES[10], *thorough(*CHOICES[1:10], *CHOICES[11:])])
+@pytest.mark.parametrize(
+    "values", [CHOICES[0], CHOICES[10], CHOICES[16], *thorough(*CHOICES[1:10], *CHOICES[11:16], CHOICES[17])]
+)
 def test_command_and_python_make_the_same_design(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:
@@ -279,10 +318,18 @@ def test_pages_that_there_were_lead_here(client: Any) -> None:
 # What is wrong
 
 
-@pytest.mark.first(24)
+@pytest.mark.first(32)
 @pytest.mark.parametrize(
     ("values", "name", "said"),
     [
+        ({**STATED, "colluders": ""}, "colluders", "colluders must be given with a randomizer"),
+        ({**STATED, "colluders": "5"}, "colluders", "colluders must be an integer in [0, count - 1] = [0, 4]. Got 5."),
+        ({**STATED, "colluders": "x"}, "colluders", "--colluders must be integers"),
+        ({**STATED, "delta1": "1e-6", "delta": "1e-5"}, "randomizer", "A known randomizer is for voters of delta 0"),
+        ({**STATED, "epsilon1": "inf"}, "randomizer", "--randomizer is for private voters"),
+        ({**STATED, "randomizer": "laplace"}, "randomizer", "randomizer must be one of response. Got 'laplace'."),
+        ({**STATED, "known": "prior"}, "known", "known must be accuracies of voters where the randomizer is stated"),
+        ({**STATED, "max_affected": "5"}, "max_affected", "max_affected must be an integer in [1, 4]"),
         ({"count1": "0"}, "count1", "K must be an integer of at least 1. Got 0."),
         ({"count1": ""}, "count1", "K must be"),
         ({"count1": "9999999999"}, "count1", "K must be at most 3001 to be verified"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from flask import url_for
 
 from darrm import __version__
+from darrm.show.explore.query import RANDOMIZERS
 from darrm.show.markup import Markup, element, join, paragraph, row, template, text
 
 CUT = "<!-- many labels -->"  # in the template of a design: explore.js and the pages put another part there
@@ -15,6 +16,11 @@ _TABS = {
     "plan.page": "Plan of many labels",
     "release.page": "One release",
 }
+
+_RANDOMIZER = (
+    "How fresh voters draw every vote. If stated, the guarantee rests on it. The documentation says what breaks it: "
+    "Voters of a known randomizer."
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,17 @@ def chosen(
     parts = [element("label", name, for_=name), element("select", options, **of)]
     parts += [element("p", hint, class_="hint", id=f"hint-{name}"), wrong(errors, name)]
     return element("div", join(parts), class_="control")
+
+
+def randomizer(texts: Mapping[str, str], first: Mapping[str, str], errors: Mapping[str, str]) -> Markup:
+    """The choice of a known randomizer and, where there is one, the number of colluders."""
+    look = Look(
+        "Largest number of voters of each group that may tell their votes, learn from them, repeat them or forget to "
+        "randomize: at least 1 if voters see the labels. Records at these voters have no guarantee.",
+        placeholder="required",
+    )
+    colluders = element("div", box("colluders", look, texts, first, errors), class_="for-randomizer")
+    return join([chosen("randomizer", RANDOMIZERS, _RANDOMIZER, texts, first, errors), colluders])
 
 
 def group_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import re
 import time
@@ -42,7 +43,8 @@ class _Answers:
 
     def _compared(self, choice: Choice) -> Comparison | None:
         """What else the budget buys; None if that takes too long."""
-        design = design_of(self.plans.get(choice))
+        planned = self.plans.get(choice)
+        design = design_of(planned)
         accuracies = choice.arguments()
         setting = setting_of(
             design.problem.groups,
@@ -53,7 +55,8 @@ class _Answers:
             choice.voters,
         )
         until = time.monotonic() + serving.TIME_LIMIT
-        budget = Budget(choice.queries, choice.total_epsilon, choice.total_delta, choice.voters, until)
+        fallback = planned.fallback_epsilon if design.problem.known else math.inf
+        budget = Budget(choice.queries, choice.total_epsilon, choice.total_delta, choice.voters, until, fallback)
         try:
             return at_one_total(setting, budget, design)
         except OutOfTime:
@@ -104,7 +107,8 @@ def make() -> Blueprint:
         compared = found.others.get(state.choice, gone())
         if compared is None:
             return plan_page.no_others(state.choice)
-        return plan_page.others(compared, found.bars.get(state.choice, gone()), state.query())
+        problem = found.plans.get(state.choice, gone()).design.problem
+        return plan_page.others(compared, problem, found.bars.get(state.choice, gone()), state.query())
 
     def wanted() -> tuple[Choice, Design, str]:
         choice = _valid(_read())

@@ -17,12 +17,14 @@ from darrm._validation import (
     real,
     whole,
 )
+from darrm.accounting.fixed import check_fresh
 from darrm.errors import InputError
 from darrm.problem.group_corners import entries
 from darrm.problem.groups import VoterGroup
 from darrm.problem.model import VoterModel
+from darrm.show import typed
 from darrm.show.explore import query
-from darrm.show.explore.query import built, checked, groups_there
+from darrm.show.explore.query import RANDOMIZERS, built, checked, colluders_of, groups_there
 from darrm.show.wording import number_of
 
 GROUPS = (1, 2, 3)
@@ -30,19 +32,21 @@ OF_GROUP = ("count", "epsilon", "accuracy")
 AUTO = "auto"
 MEANINGS = {"base": "before the noise", "votes": "of votes as cast"}
 # Beyond, an answer takes more than some seconds.
-MAX_VECTORS = 150
+MAX_VECTORS, MAX_STATED = 150, 61  # of counts; the second where the randomizer is stated
 MAX_MULTISETS = 5000
 MAX_QUERIES = 1000
 MOST_EPSILON = 40.0  # of a vote that is to be found
-# What the form shows at first. The number of affected voters and the kind of voters are not among it: nothing may
-# guess them.
+# What the form shows at first. The numbers of affected voters and of colluders and the kind of voters are not among
+# it: nothing may guess them.
 FIRST = {
     **{f"{name}{g}": "" for g in GROUPS for name in OF_GROUP},
     **{"count1": "25", "epsilon1": "0.5", "accuracy": "0.85", "meaning": "base"},
+    **{"randomizer": "", "colluders": ""},
     **{"at_most": "2", "aggregator": "", "max_affected": "", "voters": ""},
     **{"queries": "200", "total_epsilon": "6", "total_delta": "1e-6"},
 }
 UNSAID = ("max_affected", "voters")
+_Pairs: TypeAlias = tuple[tuple[int, float | str], ...]
 _HARMLESS_GROUP = {"count": MAX_VECTORS, "epsilon": 1.0}
 
 
@@ -62,9 +66,11 @@ class Choice:
     voters : {"fresh", "fixed"}
     at_most, aggregator : float or None
         Ends of an epsilon that is to be found; None without one.
+    colluders : tuple of int
+        One for all groups, or one for each, of voters by randomized response; empty for any voters.
     """
 
-    groups: tuple[tuple[int, float | str], ...]
+    groups: _Pairs
     accuracies: tuple[float, ...]
     meaning: str
     max_affected: int
@@ -74,6 +80,7 @@ class Choice:
     voters: str
     at_most: float | None
     aggregator: float | None
+    colluders: tuple[int, ...] = ()
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -84,6 +91,8 @@ class Choice:
         """What `darrm.plan` takes."""
         one, *others = self.groups
         values: dict[str, Any] = {"groups": list(self.groups)} if others else {"K": one[0], "epsilon": one[1]}
+        if self.colluders:
+            values = {"groups": _randomized(self.groups, self.colluders)}
         if self.meaning == "votes":
             each = self.accuracies * len(self.groups) if len(self.accuracies) == 1 else self.accuracies
             values["accuracy"] = list(each)
@@ -111,7 +120,8 @@ def read(pairs: Iterable[tuple[str, str]]) -> Choices:
 
 def unsaid(state: Choices) -> list[str]:
     """What has no default and was not said."""
-    return [name for name in UNSAID if not state.texts[name]]
+    missing = [name for name in UNSAID if not state.texts[name]]
+    return missing + ["colluders"] * (state.texts["randomizer"] != "" and colluders_of(state.texts) is None)
 
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
@@ -119,6 +129,9 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     there = groups_there(texts, GROUPS, errors)
     groups = [_group(texts, g, errors) for g in there]
     known = len(errors) == before
+    randomizer = texts["randomizer"]
+    if randomizer:
+        checked("randomizer", errors, lambda: choice("randomizer", randomizer, tuple(filter(None, RANDOMIZERS))))
     auto = any(texts[f"epsilon{g}"] == AUTO for g in there)
 
     voters = checked("voters", errors, lambda: check_voters(texts["voters"])) if texts["voters"] else None
@@ -128,19 +141,29 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     queries = checked("queries", errors, lambda: check_count("queries", number_of(texts["queries"])))
     epsilon = checked("total_epsilon", errors, lambda: _number("total_epsilon", texts, 0, MAX_EPSILON))
     delta = checked("total_delta", errors, lambda: check_total_delta(number_of(texts["total_delta"]), "total_delta"))
-    reached = None
-    if texts["max_affected"] and known:
-        most = sum(group.count for group in groups if group is not None)
-        reached = checked("max_affected", errors, lambda: _reached(texts["max_affected"], most))
+    pairs = tuple((group.count, _epsilon(texts, g, group)) for g, group in zip(there, groups, strict=True) if group)
+    reached: int | None = None
+    colluders: tuple[int, ...] = ()
+    if known:
+        most = sum(count for count, _ in pairs)
+        if randomizer in RANDOMIZERS and randomizer:
+            bare = all(epsilon == math.inf for _, epsilon in pairs)
+            stated = checked(
+                "randomizer" if bare else "colluders", errors, lambda: _stated(texts, pairs, voters, errors)
+            )
+            colluders, most = stated or ((), most)
+        if texts["max_affected"]:
+            reached = checked("max_affected", errors, lambda: _reached(texts["max_affected"], most, colluders))
     if len(errors) > before or queries is None or meaning is None or epsilon is None or delta is None:
         return None
-    made = tuple((group.count, _epsilon(texts, g, group)) for g, group in zip(there, groups, strict=True) if group)
     found = Choice(
-        made, accuracies, meaning, reached or 1, queries, epsilon, delta, voters or "fresh", at_most, aggregator
+        *(pairs, accuracies, meaning, reached or 1, queries, epsilon, delta, voters or "fresh", at_most, aggregator),
+        colluders,
     )
     checked("queries", errors, lambda: _check_queries(found))
     checked("groups", errors, lambda: check_page_size(found))
-    return None if reached is None or voters is None or len(errors) > before else found
+    silent = reached is None or voters is None or (randomizer and not texts["colluders"])
+    return None if silent or len(errors) > before else found
 
 
 def _group(texts: Mapping[str, str], g: int, errors: dict[str, str]) -> VoterGroup | None:
@@ -153,12 +176,30 @@ def _epsilon(texts: Mapping[str, str], g: int, group: VoterGroup) -> float | str
     return AUTO if texts[f"epsilon{g}"] == AUTO else group.epsilon
 
 
+def _stated(
+    texts: Mapping[str, str], groups: _Pairs, voters: str | None, errors: dict[str, str]
+) -> tuple[tuple[int, ...], int]:
+    """The colluders of voters by randomized response, none while they are unsaid; and how many others there are."""
+    colluders = tuple(typed.numbers("colluders", colluders_of(texts) or "0", int))
+    made = _randomized(tuple((count, 1.0 if epsilon == AUTO else epsilon) for count, epsilon in groups), colluders)
+    if voters == "fixed":
+        checked("randomizer", errors, lambda: check_fresh(VoterModel(made)))
+    return colluders, sum(group.max_affected for group in made)
+
+
+def _randomized(groups: _Pairs, colluders: tuple[int, ...]) -> list[Any]:
+    """Voters by randomized response, as `darrm.plan` takes them."""
+    parts = [[count, epsilon, 0.0, None, None] for count, epsilon in groups]
+    return typed.named(typed.randomized(parts, "response", ",".join(map(str, colluders))), None)
+
+
 def _number(name: str, texts: Mapping[str, str], low: float, high: float, slot: str = "") -> float:
     return real(name, number_of(texts[slot or name]), low, high, "(]", hint="Pass nats, e.g. 6.")
 
 
-def _reached(text: str, most: int) -> int:
-    return whole("max_affected", number_of(text), 1, min(most, MAX_COUNT), allowed=f"in [1, {most}], the voters")
+def _reached(text: str, most: int, colluders: tuple[int, ...]) -> int:
+    allowed = f"in [1, {most}], the voters{' that do not collude' * any(colluders)}"
+    return whole("max_affected", number_of(text), 1, min(most, MAX_COUNT), allowed=allowed)
 
 
 def _accuracies(texts: Mapping[str, str], there: list[int], errors: dict[str, str]) -> tuple[float, ...]:
@@ -221,10 +262,11 @@ def check_page_size(chosen: Choice) -> bool:
     line = f"For more use the command line: {plan_command(chosen)}"
     many = len(chosen.groups)
     vectors = math.prod(count + 1 for count, _ in chosen.groups)
-    if vectors > MAX_VECTORS:
-        each = max(n for n in range(1, MAX_VECTORS) if (n + 1) ** many <= MAX_VECTORS)
+    most, of = (MAX_STATED, " for a stated randomizer") if chosen.colluders else (MAX_VECTORS, "")
+    if vectors > most:
+        each = max(n for n in range(1, most) if (n + 1) ** many <= most)
         raise InputError(
-            f"The vectors of counts, each count + 1 multiplied, must be at most {MAX_VECTORS} on this page. Got "
+            f"The vectors of counts, each count + 1 multiplied, must be at most {most} on this page{of}. Got "
             f"{vectors:,}. {many} group{'s' * (many > 1)} of at most {each} voters would fit. {line}"
         )
     multisets = _multisets(chosen, chosen.max_affected)
@@ -258,7 +300,9 @@ def plan_command(chosen: Choice) -> str:
     parts = ["darrm plan"]
     for name, value in chosen.arguments().items():
         if name == "groups":
-            parts += [f"--group {count}:{_plain(epsilon)}" for count, epsilon in value]
+            parts += [f"--group {count}:{_plain(epsilon)}" for count, epsilon in chosen.groups]
+            if chosen.colluders:
+                parts.append(f"--randomizer response --colluders {','.join(map(str, chosen.colluders))}")
         else:
             text = ",".join(map(_plain, value)) if isinstance(value, list) else _plain(value)
             parts.append(f"--{name.replace('_', '-')} {text}")
@@ -274,6 +318,9 @@ def plan_python(chosen: Choice) -> str:
 def _python(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_python, value))}]"
+    if isinstance(value, VoterGroup):
+        known = f', randomizer="{value.randomizer}", colluders={value.colluders}' * (value.randomizer is not None)
+        return f"darrm.VoterGroup({value.count}, epsilon={_python(value.epsilon)}{known})"
     if isinstance(value, tuple):
         return f"({', '.join(map(_python, value))})"
     if isinstance(value, str):

@@ -9,6 +9,7 @@ from flask import url_for
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.planning.answers import Plan
+from darrm.problem.groups import ByGroups
 from darrm.show import plan_words, wording
 from darrm.show.explore import plan_choices as choices
 from darrm.show.explore import serving
@@ -25,6 +26,7 @@ from darrm.show.explore.controls import (
     nothing,
     pending,
     radio,
+    randomizer,
     wrong,
 )
 from darrm.show.explore.plan_choices import FIRST, GROUPS, MEANINGS, Choice, Choices
@@ -62,6 +64,10 @@ _WHY = {
         "budget may be hardly better than coin flips."
     ),
     "voters": ("Choose whether your voters are fresh or fixed: the total of several labels depends on it."),
+    "colluders": (
+        "Give the number of colluders: how many voters of each group may tell their votes, repeat them or learn from "
+        "them. Give 1 or more if voters see the labels, 0 if no one but a trusted aggregator knows a vote."
+    ),
 }
 _FEW = 22  # entries of a table that is open at first
 _BUTTON = "Plan"
@@ -81,6 +87,7 @@ def explorer(state: Choices, made: str, others: str) -> Markup:
         **{name: box(name, look, texts, FIRST, errors) for name, look in _LOOKS.items()},
         group_rows=group_rows(GROUPS, _COLUMNS, _BLANK, texts, FIRST, errors),
         meaning=chosen("meaning", MEANINGS, _MEANT, texts, FIRST, errors),
+        randomizer=randomizer(texts, FIRST, errors),
         kinds=join(radio("voters", kind, texts["voters"]) for kind in ("fresh", "fixed")),
         auto_open=Markup(" open" * (auto or "at_most" in errors or "aggregator" in errors)),
         **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "voters", "solve")},
@@ -130,6 +137,7 @@ def plan(state: Choices, choice: Choice, answer: Plan, design: Design, curve: st
     return filled(
         "planned",
         together=plan_words.together(answer),
+        otherwise=join(paragraph(said) for said in _otherwise(answer)),
         remarks=join(paragraph(remark, class_="remark") for remark in plan_words.remarks(answer)),
         right=_right(answer),
         one_label=plan_words.one_label(answer),
@@ -142,6 +150,20 @@ def plan(state: Choices, choice: Choice, answer: Plan, design: Design, curve: st
         table_open=Markup(" open" * (design.table.size <= _FEW)),
         table=decision_table(design),
     )
+
+
+def _otherwise(answer: Plan) -> list[str]:
+    """What the guarantee rests on where the randomizer is known, and what holds if that fails."""
+    said = plan_words.otherwise(answer)
+    if not said:
+        return []
+    holds, fallback, *counts = said
+    second = wording.pair(answer.fallback_epsilon, answer.total_delta)
+    return [
+        holds,
+        f"{fallback} It is within the second budget, {second}; for another take darrm plan (--fallback-epsilon).",
+        *counts,
+    ]
 
 
 def _right(answer: Plan) -> Markup:
@@ -183,6 +205,8 @@ def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
             "Epsilon, all labels: for all labels together. Epsilon, all votes: for all votes together, which the "
             f"aggregator receives. Both at delta {answer.total_delta:g}."
         )
+        if choice.colluders:
+            note += " That of all labels rests on the assumption of the guarantee, with each epsilon in turn."
         table = _scrolls(grid(plan_words.CURVE_HEADS, rows, class_="figures"), plan_words.CURVE_TITLE)
         shown = join([image, table, paragraph(note, class_="hint")])
     return element("section", join([head, shown]), class_="card", aria_labelledby="curve-heading")
@@ -197,8 +221,8 @@ def _picture(address: str, words: str, name: str) -> Markup:
     return _scrolls(element("img", class_="picture", src=address, alt=words), name)
 
 
-def others(compared: Comparison, picture: str, search: str) -> Markup:
-    """Mechanisms at the same privacy budget, the plan first."""
+def others(compared: Comparison, problem: ByGroups, picture: str, search: str) -> Markup:
+    """Mechanisms at the same privacy budget, the plan first; ``problem`` is that of the plan."""
     best = min(row.wrong for row in compared if row.within)
     words = (
         f"Bars of label error rates: {compared[0].wrong:.3g} for the plan, {best:.3g} for the best mechanism within "
@@ -218,6 +242,9 @@ def others(compared: Comparison, picture: str, search: str) -> Markup:
             _picture(picture, words, "Picture of mechanisms at the same privacy budget"),
             table,
             paragraph(plan_words.columns_meant(compared), class_="hint"),
+            paragraph(f"Epsilon, all labels, holds {plan_words.known(problem)}", class_="hint")
+            if problem.known
+            else "",
             paragraph(csv, class_="buttons"),
         ]
     )

@@ -14,6 +14,7 @@ C = TypeVar("C")
 # Characters of a text, of which a page takes no more.
 _LONG, _LONGEST = 40, {"prior": 6000, "cost": 400, "classes": 200, "objective": 200, "truths": 200, "accuracy1": 200}
 _MOST_SAID = 500
+RANDOMIZERS = {"": "any mechanism", "response": "randomized response"}  # as --randomizer has them
 
 
 @dataclass
@@ -109,6 +110,11 @@ def groups_there(texts: Mapping[str, str], groups: Sequence[int], errors: dict[s
         if g not in there:
             errors.setdefault(f"count{g}", f"count must be given for group {g}, since there is a group {there[-1]}.")
     return there
+
+
+def colluders_of(texts: Mapping[str, str]) -> str | None:
+    """The number of colluders that was asked for: only where the randomizer is known."""
+    return texts["colluders"] or None if texts["randomizer"] else None
 
 
 def needed(texts: Mapping[str, str], first: Mapping[str, str]) -> dict[str, str]:

@@ -65,7 +65,7 @@ def make() -> Blueprint:
         choice = _valid(state)
         found.designs.get(choice, gone())  # what is wrong with it is said beside the controls
         try:
-            return release_page.others(found.others.get(choice, gone()))
+            return release_page.others(found.others.get(choice, gone()), choice.problem)
         except InputError as error:
             return release_page.no_others(error)
         except SolverError:

@@ -13,10 +13,11 @@ from darrm.errors import InputError
 from darrm.objectives import Objective, OfVoters, Rule, Truth
 from darrm.priors import Prior
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed
 from darrm.show.explore import query
-from darrm.show.explore.query import groups_there
+from darrm.show.explore.query import RANDOMIZERS, colluders_of, groups_there
 from darrm.show.wording import number_of
 
 GROUPS = (1, 2, 3)
@@ -28,6 +29,7 @@ SHAPES = {"free": "free", "ordered": "ordered", "monotone": "monotone"}
 FIRST = {
     **{f"{name}{g}": "" for g in GROUPS for name in OF_GROUP},
     **{"count1": "11", "epsilon1": "0.1", "known": "prior"},
+    **{"randomizer": "", "colluders": ""},
     **{"m": "3", "release_epsilon": "", "delta": "", "max_affected": ""},
     **{"prior": "uniform", "minimise": ""},
     **{"base": "0.9", "truths": "", "objective": "truth", "cost": "", "classes": "2", "none": ""},
@@ -49,9 +51,13 @@ _SLOTS = {
         "accuracy": "accuracy1",
         "An accuracy": "accuracy1",
         **dict.fromkeys(("k", "A rule", "The rule", "weights"), "objective"),
+        "A known randomizer": "randomizer",
         **dict.fromkeys(("A class", "No class"), "classes"),
     },
 }
+
+
+_LISTS = {"known": KNOWN, "minimise": MINIMISE, "shape": SHAPES, "randomizer": RANDOMIZERS}
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> Choices:
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     there = groups_there(texts, GROUPS, errors)
-    for name, known in (("known", KNOWN), ("minimise", MINIMISE), ("shape", SHAPES)):
+    for name, known in _LISTS.items():
         if texts[name] not in known:
             errors[name] = f"{name} must be one of {', '.join(filter(None, known))}. Got {texts[name]!r}."
     for name in (f"{name}{g}" for g in GROUPS for name in OF_GROUP[:4]):
@@ -125,6 +131,11 @@ def _under_prior(texts: Mapping[str, str], there: Sequence[int]) -> Choice:
             "known must be accuracies of voters where there are several groups. Choose that, or leave the voters of "
             "the other groups blank."
         )
+    if texts["randomizer"]:
+        raise InputError(
+            "known must be accuracies of voters where the randomizer is stated: a prior of votes makes a design for "
+            "any voters. Choose that, or any mechanism."
+        )
     values = {
         "K": texts["count1"],
         "m": texts["m"],
@@ -156,10 +167,12 @@ def _of_accuracies(texts: Mapping[str, str], there: Sequence[int]) -> Choice:
     )
     numbers = {name: number_of(texts[name]) if texts[name] else None for name in _NUMBERS}
     values = {"group": groups, "columns": None, "accuracy": accuracy, "classes": texts["classes"], **numbers}
+    values |= {"randomizer": texts["randomizer"] or None, "colluders": colluders_of(texts)}
     values |= {"cost": texts["cost"] or None, "objective": texts["objective"], "adjacency": "replace-one"}
     asked = typed.take_decision(values, texts["truths"] or None, priors.parse)
     options = {f"group {g}": text for g, text in enumerate(groups)}
     options |= {name.replace("_", "-"): texts[name] for name in _NUMBERS} | {"accuracy": accuracy}
+    options |= {"randomizer": texts["randomizer"], "colluders": colluders_of(texts) or ""}
     options |= {"prior": texts["truths"], "cost": texts["cost"]}
     options |= {name: texts[name] * (texts[name] != FIRST[name]) for name in ("objective", "classes")}
     return Choice(asked["problem"], None, asked["objective"], texts["shape"], _given(texts, options))
@@ -210,13 +223,17 @@ def _problem(problem: AnyProblem) -> str:
         return f"darrm.{problem!r}"
     groups = (
         f"darrm.VoterGroup({group.count}, epsilon={_number(group.epsilon)}, delta={group.delta!r}, "
-        f"max_affected={group.max_affected})"
+        f"max_affected={group.max_affected}{_known(group)})"
         for group in problem.groups
     )
     return (
         f"darrm.DecisionProblem([{', '.join(groups)}], epsilon={problem.release_epsilon!r}, delta={problem.delta!r}, "
         f"classes={problem.classes!r}, max_affected={problem.max_affected}, none={problem.none})"
     )
+
+
+def _known(group: VoterGroup) -> str:
+    return "" if group.randomizer is None else f", randomizer={group.randomizer!r}, colluders={group.colluders}"
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ from flask import url_for
 
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
+from darrm.problem.groups import ByGroups
 from darrm.show import classes, wording
 from darrm.show.explore.controls import (
     CUT,
@@ -23,6 +24,7 @@ from darrm.show.explore.controls import (
     noted,
     nothing,
     pending,
+    randomizer,
     wrong,
 )
 from darrm.show.explore.release_choices import (
@@ -39,6 +41,7 @@ from darrm.show.explore.release_choices import (
 )
 from darrm.show.inline import picture, table_of, verified
 from darrm.show.markup import Markup, grid, join, paragraph
+from darrm.show.plan_words import known
 from darrm.show.plots_classes import caption
 from darrm.show.typed import goals
 
@@ -93,6 +96,7 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
         **{name: box(name, look, texts, FIRST, errors) for name, look in _LOOKS.items()},
         **{name: chosen(name, values, hint, texts, FIRST, errors) for name, (values, hint) in lists.items()},
         group_rows=group_rows(GROUPS, _COLUMNS, _BLANK, texts, FIRST, errors),
+        randomizer=randomizer(texts, FIRST, errors),
         wrong_solve=wrong(errors, "solve"),
         status="See the messages beside the controls." if errors else "",
         design=Markup(before) or nothing(),
@@ -157,14 +161,16 @@ def _figures(found: Design) -> Markup:
     return grid(["", ""], [(noted(name, note), value) for name, note, value in rows], class_="figures")
 
 
-def others(entries: Comparison) -> Markup:
-    """Other mechanisms for the same guarantee, the design among them."""
+def others(entries: Comparison, problem: ByGroups) -> Markup:
+    """Other mechanisms for the same guarantee, that of ``problem``, the design among them."""
     first = entries[0]
     rows = bars(
         (entry.called, entry.expected_cost, entry.within, entry is first)
         for entry in sorted(entries, key=lambda entry: not entry.within)
     )
     note = "Mechanisms that are not private enough are not certified for the guarantee; they are shown for scale only."
+    if problem.known:
+        note += f" The guarantee of each holds {known(problem)}"
     return join(
         [grid(("mechanism", "expected cost", "private enough"), rows, class_="bars"), paragraph(note, class_="hint")]
     )
