@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from darrm.accounting import compose, gnmax_sigma_analytic, noisy_max_parameter, optimal, rdp_epsilon
 from darrm.accounting.gaussian import gdp_delta, gdp_epsilon
-from darrm.accounting.noisy_max import sigma_of_any_votes
+from darrm.accounting.ladder import any_votes_sigma
 from darrm.accounting.renyi import epsilon_of_orders
 from darrm.errors import InputError
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
@@ -138,7 +138,7 @@ def test_totals_where_votes_are_too_many_to_list() -> None:
         assert total.upper == optimal(0.1, 0.0, 100, 1e-5).epsilon
         assert compose(mechanism, 100, delta=0.0).upper == pytest.approx(10.0, rel=1e-12)
     sigma = noisy_max_parameter(GaussianNoisyMax, 1000, 8, 1e-5, **votes)
-    assert sigma == pytest.approx(sigma_of_any_votes(1000, 8, 1e-5), rel=1e-12)
+    assert sigma == pytest.approx(any_votes_sigma(1000, 8, 1e-5), rel=1e-12)
     assert sigma == pytest.approx(math.sqrt(1000) * gnmax_sigma_analytic(8, 1e-5), rel=2e-6)
     for kind in (GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip):
         parameter = noisy_max_parameter(kind, 1000, 8, 1e-5, **votes)

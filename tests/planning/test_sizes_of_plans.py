@@ -8,7 +8,7 @@ import pytest
 
 import darrm
 from darrm.accounting import compose
-from darrm.accounting.noisy_max import sigma_of_any_votes
+from darrm.accounting.ladder import any_votes_sigma
 from darrm.ensemble.designs import fresh_plurality, teachers_decision
 from darrm.numerics.deadline import OutOfTime, check_time, ends_at
 from darrm.problem import counts
@@ -64,7 +64,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
 
 def test_the_noise_that_is_named_is_enough_and_hardly_more() -> None:
     for queries, epsilon, delta in ((1, 1.0, 1e-5), (1000, 8.0, 1e-5), (50, 0.1, 1e-9)):
-        sigma = sigma_of_any_votes(queries, epsilon, delta)
+        sigma = any_votes_sigma(queries, epsilon, delta)
         spent = compose(darrm.mechanisms.GaussianNoisyMax(sigma), queries, delta=delta, K=10**6, classes=100).upper
         assert 0.999 * epsilon < spent <= epsilon
 
