@@ -9,7 +9,7 @@ from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.many_answers import of_rows
-from darrm.accounting.noisy_max import CountMechanism, of_any_votes, of_labels, of_votes
+from darrm.accounting.noisy_max import CountMechanism, of_any_votes, of_labels, of_votes, refuse_voters
 from darrm.accounting.releases import OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import Design
@@ -124,11 +124,7 @@ def _of_counts(
     K: int | None,
     classes: int | None,
 ) -> Total:
-    if voters is not None:
-        raise InputError(
-            f"voters does not apply to {type(mechanism).__name__}, which is for non-private voters: fresh or fixed, "
-            "its labels cost the same. Leave it out."
-        )
+    refuse_voters(mechanism, voters)
     votes, queries, delta = of_votes(mechanism, K, classes), check_count("queries", queries), check_total_delta(delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
     if votes is None:

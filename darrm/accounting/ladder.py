@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,19 @@ from numpy.typing import NDArray
 from darrm.accounting.gaussian import gdp_delta, gdp_epsilon, gdp_mu
 from darrm.accounting.pate import gnmax_sigma_analytic
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import largest_that
 from darrm.numerics.deadline import check_time
 
-MOST_SHIFT = 1.0  # 1 / sigma; noise below one vote is bounded by the noisy counts
+_SHIFTS = 1e-6, 1.0  # 1 / sigma; other noise is bounded by the noisy counts
+_LEAST_PAD = 1e-40  # so that the tails of the noise are not too many cells
 _PADS = 1e-2  # share of delta that the pads of all labels take
-_FIRST = 3  # labels that the noisy counts bound; the first rungs give no more
-_GROW = 1.1  # from one rung to the next
+_FIRST = 6  # labels that the noisy counts bound; the first rungs give no more
+_GROW, _FINE = (1.2, 1.08), 4000  # from one rung to the next, with more cells than this and with fewer
 _APART = 0.8  # of two z at which increments are compared
 _HIDDEN = 0.1  # relative error of P and Q, at most, of what interpolation leaves; see `_left`
 _USUAL = 1.2  # of |P - Q| / P, in units of `move`
+_NEVER = 1e200  # a weight that allows no increment
+_SLIGHT = 0.3  # of |P - Q| / P, in the same units; less is as good as this
 _ROUNDING = 1e-9  # relative, of an increment; its evaluation is within 1e-11
 _TRIES = 6
 _ROOT = math.sqrt(2)
@@ -40,7 +44,7 @@ _WIDE, _STEEP = 2.5, 16.0  # of a loss / sqrt(s), and of it times z, within whic
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _AXIS_D = ((0.8, 0.025), (2.0, 0.05), (math.inf, 0.06))  # widths of cells, and up to which |d| and |m|
 _AXIS_M = ((2.5, 0.06), (math.inf, 0.15))
-_AT_ONCE = 4_000  # cells
+_AT_ONCE = 4000  # cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +53,12 @@ class _Cells:
 
     Attributes
     ----------
-    P, loss : ndarray, shape (corners, answers, cells)
-        P, and ln(Q / P), at the corners of a cell; P is 0 for an answer whose probability the pad covers.
+    P, loss : ndarray, shape (answers, points)
+        P, and ln(Q / P), at points (d, m).
+    corner : ndarray, shape (corners, cells)
+        The points at the corners of a cell.
+    kept : ndarray, shape (answers, cells)
+        1 if the corners bound an answer up to what is left, 0 if what is left or the pad covers it.
     weight : ndarray, shape (answers, cells)
         P of what interpolation between the corners leaves, times its share in the mixture.
     least, most : ndarray, shape (answers, cells)
@@ -59,42 +67,57 @@ class _Cells:
 
     P: Array
     loss: Array
+    corner: NDArray[np.int64]
+    kept: Array
     weight: Array
     least: Array
     most: Array
 
+    def __len__(self) -> int:
+        return int(self.corner.shape[1])
+
     def among(self, which: NDArray[np.bool_]) -> _Cells:
         """The cells that are chosen."""
-        return _Cells(*(part[..., which] for part in (self.P, self.loss, self.weight, self.least, self.most)))
+        points, corner = np.unique(self.corner[:, which], return_inverse=True)
+        of_cells = (part[:, which] for part in (self.kept, self.weight, self.least, self.most))
+        return _Cells(self.P[:, points], self.loss[:, points], corner.reshape(len(self.corner), -1), *of_cells)
 
     def increments(self, z: Array, s: float) -> Array:
         """Upper bounds on 2 (T_r G_s - G_s) / psi_s at ln a = s / 2 + z sqrt(s), for all rows of each cell.
 
         ``z`` is evenly spaced. Shape (z, cells).
         """
-        found = np.empty((z.size, self.weight.shape[-1]))
-        for begin in range(0, found.shape[1], _AT_ONCE):
+        found = np.empty((z.size, len(self)))
+        for begin in range(0, len(self), _AT_ONCE):
             here = slice(begin, begin + _AT_ONCE)
-            at_corners = (self.P[..., here] * _divergence(self.loss[..., here], z, s)).sum(axis=2).max(axis=1)
-            left = np.maximum(_divergence(self.least[..., here], z, s), _divergence(self.most[..., here], z, s))
-            found[:, here] = at_corners + (self.weight[..., here] * left).sum(axis=1)
+            left = np.maximum(_divergence(self.least[:, here], z, s), _divergence(self.most[:, here], z, s))
+            found[:, here] = (self.weight[:, here] * left).sum(axis=1)
+        for each, at_points in zip(found, _divergence(self.loss, z, s), strict=True):
+            at_points = at_points * self.P
+            each += sum(at_points[o][self.corner] * self.kept[o] for o in range(len(self.P))).max(axis=0)
         return found * (1 + _ROUNDING)
 
 
 class Ladder(NamedTuple):
-    """Labels are below G_level + pad."""
+    """Labels are below G_level + pad; ``step`` is what the last label added to the level."""
 
     level: float
     pad: float
+    step: float
+
+
+def climbs(sigma: float, queries: int, delta: float) -> bool:
+    """Whether there is a ladder: sigma in [1, 1e6], and delta / queries not below 1e-37 or so."""
+    return _SHIFTS[0] <= 1 / sigma <= _SHIFTS[1] and delta * _PADS / (20 * queries) >= _LEAST_PAD
 
 
 def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
-    """The total epsilon of labels of noisy max with noise N(0, sigma^2), for any numbers of votes and classes; certified.
+    """The total epsilon of labels of noisy max with noise N(0, sigma^2), for any numbers of votes and classes.
 
     Parameters
     ----------
     sigma : float > 0
-        Below 1 it is infinite: see Gaussian DP of the noisy counts.
+        Outside [1, 1e6] the total is infinite: see Gaussian DP of the noisy counts.
     queries : int
         Chosen adaptively. Neighbouring data sets differ in one vote; a teacher may also appear or fall silent.
     delta : float in (0, 1)
@@ -102,7 +125,7 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
     Returns
     -------
     float
-        Rounded up. Some 1 percent above the least total for 1,000 labels, and less for more.
+        Certified, rounded up. Some 1 percent above the least total for 1,000 labels, and less for more.
 
     Notes
     -----
@@ -116,7 +139,7 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
     >>> round(any_votes_epsilon(40.0, 1000, 1e-5), 1)
     3.9
     """
-    if not 1 / sigma <= MOST_SHIFT:
+    if not climbs(sigma, queries, delta):
         return math.inf
     found = climb(1 / sigma, queries, delta * _PADS)
     left = delta - found.pad
@@ -124,7 +147,7 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
 
 
 def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
-    """Nearly the least sigma with which `any_votes_epsilon` is at most ``epsilon``, or that of the noisy counts if less.
+    """Nearly the least sigma with which labels of any votes cost at most ``epsilon``, by `any_votes_epsilon` or counts.
 
     Parameters
     ----------
@@ -143,7 +166,7 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
         return best
     level, sigma = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
     for _ in range(_TRIES):
-        if not 1 / sigma <= MOST_SHIFT:
+        if not climbs(sigma, queries, delta):
             break
         found = climb(1 / sigma, queries, delta * _PADS)
         if found.level <= level and any_votes_epsilon(sigma, queries, delta) <= epsilon:
@@ -151,6 +174,33 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
             if found.level >= level * (1 - 1e-3):
                 break
         sigma *= math.sqrt(found.level / level) * (1 + 1e-4)
+    return best
+
+
+def any_votes_queries(sigma: float, epsilon: float, delta: float, most: int) -> int:
+    """The number of labels, at most ``most``, that cost at most ``epsilon``, by `any_votes_epsilon` or by the counts.
+
+    Examples
+    --------
+    >>> from darrm.accounting.ladder import any_votes_queries
+    >>> 1000 < any_votes_queries(40.0, 3.9, 1e-5, 10**6) < 1020
+    True
+    """
+
+    def by_counts(n: int) -> bool:
+        return gdp_epsilon(math.sqrt(2 * n) / sigma * (1 + 1e-15), delta) <= epsilon
+
+    best, high = largest_that(most, by_counts), most + 1
+    level, n = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
+    for _ in range(_TRIES if best > _FIRST and climbs(sigma, most, delta) else 0):
+        found = climb(1 / sigma, n, delta * _PADS)
+        n = min(max(best + 1, n + int((level - found.level) / found.step)), high - 1)
+        if n <= best:
+            break
+        if any_votes_epsilon(sigma, n, delta) <= epsilon:
+            best = n
+        else:
+            high = n
     return best
 
 
@@ -171,7 +221,7 @@ def climb(shift: float, queries: int, pad: float) -> Ladder:
     level, padded, step, own = done * counts, 0.0, counts, 0.0
     if done < queries:
         harmonic = 1 + math.log(queries / done)
-        least_pad = pad / (queries * harmonic)
+        least_pad = 10.0 ** math.floor(math.log10(pad / (queries * harmonic)))  # few values, so that cells are kept
         cells = _cells(shift, least_pad)
         # The increment of all cells at large levels, and the largest of cells that are no longer looked at.
         limit, settled = float(cells.increments(np.zeros(1), math.inf).max()), 0.0
@@ -183,11 +233,12 @@ def climb(shift: float, queries: int, pad: float) -> Ladder:
         low = later <= limit
         if low.any():
             settled, cells = max(settled, float(later[low].max())), cells.among(~low)
-        labels = min(queries - done, max(1, int((_GROW - 1) * level / step)))
-        if not cells.weight.size:
+        grow = _GROW[len(cells) < _FINE] - 1
+        labels = min(queries - done, max(1, int(grow * level / step)))
+        if not len(cells):
             labels, step, own = queries - done, min(step, settled), least_pad
         done, level, padded = done + labels, level + labels * step, padded + labels * own
-    return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12))
+    return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12), step)
 
 
 def _increments(cells: _Cells, s: float, pads: tuple[float, float], most: float) -> tuple[Array, Array]:
@@ -270,7 +321,7 @@ def _divergence(loss: Array, z: Array, s: float) -> Array:
 
 
 # Rows. In units of sigma let d = (u - v) / sqrt(2) and m = (u + v) / sqrt(2), where u and v are the two counts less the
-# revealed largest one. The answers are the first class, the second, and another. D' has d - sqrt(2) shift and the same m.
+# revealed largest one. The answers are the first class, the second, and another. On D', d is less by sqrt(2) shift.
 
 
 def _phi(x: Array) -> Array:
@@ -299,7 +350,7 @@ def _other_slope(d: Array, m: Array) -> Array:
 
 
 def _first(d: Array, m: Array) -> Array:
-    """Pr[first class] on a grid: the integral of edge / sqrt(2) over m from -infinity; shape (d, m), m[-2:] are _FAR."""
+    """Pr[first class]: the integral of edge / sqrt(2) over m from -infinity; shape (d, m), and m ends in _FAR twice."""
     below = np.linspace(m[0] - 25, m[0], 251)
     ends = np.concatenate([below, m[1:-2]])
     middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
@@ -332,6 +383,7 @@ def _reach(shift: float, pad: float) -> float:
         reach += 0.1
 
 
+@lru_cache(maxsize=2)
 def _cells(shift: float, pad: float) -> _Cells:
     """Cells that cover the rows of all votes, up to ``pad`` / 2 of probability."""
     move, reach = _ROOT * shift, _reach(shift, pad)
@@ -352,43 +404,78 @@ def _cells(shift: float, pad: float) -> _Cells:
     most_second = _first(-(d[:-1] - move), m)[:, 1:]
     most_other = np.minimum(_Phi(-near), _Phi(-u) * _Phi(-v))
     rare = 2 * np.stack([first[1:, 1:], most_second, most_other]) <= pad / 8
-    corners_P, corners_moved = _corners(P), _corners(moved)
     kept = ~np.broadcast_to(outside, rare[0].shape)
-    parts = []
-    for o, bounds in enumerate((_slopes(low, high, near, far), _slopes(-high, -low, near, far), None)):
-        second_d, second_m, third_d, third_m = _other_slopes(low, high, near, far) if bounds is None else bounds
-        widths = np.diff(d)[:, None] ** 2 / 8, np.diff(m)[None] ** 2 / 8
-        curved = widths[0] * second_d + widths[1] * second_m
+    numbers = np.arange(d.size * m.size).reshape(d.size, m.size)
+    corner = np.stack([part[kept] for part in _corners(numbers)])
+    widths = np.diff(d)[:, None] ** 2 / 8, np.diff(m)[None] ** 2 / 8
+    left = []
+    for o, bounds in enumerate((_first_bounds, _second_bounds, _other_bounds)):
+        errors = []
+        for begin, end in ((d[:-1, None], high), (low, high - move), (low, high)):  # of P, of Q, and of both
+            second_d, second_m, third_d, third_m = bounds(begin, end, near, far)
+            errors.append(widths[0] * second_d + widths[1] * second_m)
         bent = move * (widths[0] * third_d + widths[1] * third_m)
-        parts.append([part[..., kept] for part in _left(corners_P[:, o], corners_moved[:, o], curved, bent, move, ~rare[o])])
-    stacked = [np.stack([part[i] for part in parts], axis=-2) for i in range(5)]
-    return _Cells(*stacked)
+        left.append(_left(_corners(P[o]), _corners(moved[o]), (errors[0], errors[1]), bent, move))
+    weight, least, most = (np.stack(part) for part in zip(*left, strict=True))
+    # The third answer, where it is rare: its largest P and its losses between the ends of the cell are enough.
+    whole = _whole(d[:-1, None], high, near, far, shift)
+    corners = _corners(P[2] * np.nan_to_num(np.log1p(-moved[2] / np.where(P[2] > 0, P[2], 1.0))) ** 2).max(axis=0)
+    alone = whole[0] * _size(*whole[1:]) ** 2 < corners + weight[2] * _size(least[2], most[2]) ** 2
+    for part, other in zip((weight, least, most), whole, strict=True):
+        part[2] = np.where(alone, other, part[2])
+    at_corners = ~rare
+    at_corners[2] &= ~alone
+    weight, least, most = (np.where(rare, 0.0, part)[:, kept] for part in (weight, least, most))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.log1p(-moved / P)
+    possible = np.isfinite(loss)
+    flat_P, flat_loss = (np.where(possible, part, 0.0).reshape(3, -1) for part in (P, loss))
+    every = _Cells(flat_P, flat_loss, corner, at_corners.astype(np.float64)[:, kept], weight, least, most)
+    return every.among(np.ones(len(every), dtype=np.bool_))
 
 
-def _corners(grid: Array) -> Array:
-    """Values at the four corners of each cell; shape (4, answers, cells of d, cells of m)."""
-    return np.stack([grid[:, :-1, :-1], grid[:, 1:, :-1], grid[:, :-1, 1:], grid[:, 1:, 1:]])
+def _corners(grid: Any) -> Any:
+    """Values at the four corners of each cell; shape (4, cells of d, cells of m)."""
+    return np.stack([grid[:-1, :-1], grid[1:, :-1], grid[:-1, 1:], grid[1:, 1:]])
 
 
-def _left(P: Array, moved: Array, curved: Array, bent: Array, move: float, kept: NDArray[np.bool_]) -> tuple[Array, ...]:
-    """One answer of `_Cells`, from P and P - Q at the corners and bounds on the errors of interpolation.
+def _left(P: Array, moved: Array, curved: tuple[Array, Array], bent: Array, move: float) -> tuple[Array, Array, Array]:
+    """``weight``, ``least`` and ``most`` of one answer of `_Cells`, from P and P - Q at the corners.
 
-    P and Q are within ``curved``, and P - Q within ``bent``, of what is interpolated between the corners. So (P, Q) is a
-    mixture of the corners, with weight 1 - share, and of (P*, Q*), with P* and Q* within a relative ``_HIDDEN`` of the
-    interpolated ones, and P* - Q* as well relative to the largest |P - Q| / P of a corner.
+    P is within ``curved[0]``, Q within ``curved[1]``, and P - Q within ``bent``, of what is interpolated between the
+    corners. So (P, Q) is a mixture of the corners, with weight 1 - share, and of (P*, Q*), with P* and Q* within a
+    relative ``hidden`` of the interpolated ones, and P* - Q* as well, relative to P ``ratio``. Where ``hidden`` is not
+    below 1, the weight is so large that the cell has no increment.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        loss, ratio = np.log1p(-moved / P), np.abs(moved / P).max(axis=0)
-        least_P, least_Q = P.min(axis=0), (P - moved).min(axis=0)
-        hidden = _HIDDEN * np.minimum(1.0, _USUAL * move / ratio)
-        share = np.maximum(curved / np.minimum(least_P, least_Q), bent / (least_P * ratio)) / hidden
+        loss, least_P = np.log1p(-moved / P), P.min(axis=0)
+        error = np.maximum(curved[0] / least_P, curved[1] / (P - moved).min(axis=0))
+        # Where P - Q changes its sign, a larger ratio than that of the corners.
+        difference = bent / least_P
+        ratio = np.maximum(np.abs(moved / P).max(axis=0), _SLIGHT * move)
+        ratio = np.maximum(ratio, difference / np.maximum(error, _HIDDEN))
+        error = np.maximum(error, difference / ratio)
+        hidden = np.maximum(_HIDDEN * np.minimum(1.0, _USUAL * move / ratio), error)  # so that the share is at most 1
+        share = error / hidden
         relative = ratio * ((1 + hidden) / (1 - hidden))
         room = np.log((1 + hidden) / (1 - hidden))
         least = np.maximum(np.log1p(-np.minimum(relative, 1)), loss.min(axis=0) - room)
         most = np.minimum(np.log1p(relative), loss.max(axis=0) + room)
-        weight = share * (1 + hidden) * P.max(axis=0)
-    chosen = [np.where(kept, part, 0.0) for part in (P, loss, weight, least, most)]
-    return tuple(chosen)
+        weight = np.where(hidden < 1, share * (1 + hidden) * P.max(axis=0), _NEVER)
+    return weight, np.where(hidden < 1, least, -1.0), np.where(hidden < 1, most, 1.0)
+
+
+def _whole(low: Array, high: Array, near: Array, far: Array, shift: float) -> tuple[Array, Array, Array]:
+    """The largest Pr[another class], and its smallest and largest ln(Q / P), for d and m between these ends.
+
+    It is Phi(-u) Phi(-v), and the logarithm of Phi(-x) falls ever faster.
+    """
+    from scipy.special import log_ndtr
+
+    u, v = ((near + low) / _ROOT, (far + high) / _ROOT), ((near - high) / _ROOT, (far - low) / _ROOT)
+    rise = [log_ndtr(shift - x) - log_ndtr(-x) for x in u]
+    fall = [log_ndtr(-x - shift) - log_ndtr(-x) for x in v]
+    return _Phi(-u[0]) * _Phi(-v[0]), rise[0] + fall[1], rise[1] + fall[0]
 
 
 def _size(low: Array, high: Array) -> Array:
@@ -415,14 +502,19 @@ def _edge_slopes(low: Array, high: Array, near: Array, far: Array) -> tuple[Arra
     return one, two, (_hermite(*u) * edge + _size(*v) * both) / 2
 
 
-def _slopes(low: Array, high: Array, near: Array, far: Array) -> tuple[Array, Array, Array, Array]:
+def _first_bounds(low: Array, high: Array, near: Array, far: Array) -> tuple[Array, Array, Array, Array]:
     """Bounds on second derivatives of Pr[first class], in d and in m, and on the derivatives of these in d."""
     one, two, mixed = (part / _ROOT for part in _edge_slopes(low, high, near, far))
     both = _peak(low, high) * _Phi(far)
     return _size(low, high) * both + one, one, _hermite(low, high) * both + two, mixed
 
 
-def _other_slopes(low: Array, high: Array, near: Array, far: Array) -> tuple[Array, Array, Array, Array]:
+def _second_bounds(low: Array, high: Array, near: Array, far: Array) -> tuple[Array, Array, Array, Array]:
+    """The same of Pr[second class]."""
+    return _first_bounds(-high, -low, near, far)
+
+
+def _other_bounds(low: Array, high: Array, near: Array, far: Array) -> tuple[Array, Array, Array, Array]:
     """The same of Pr[another class]."""
     sides = zip(_edge_slopes(low, high, near, far), _edge_slopes(-high, -low, near, far), strict=True)
     one, two, mixed = ((here + there) / _ROOT for here, there in sides)

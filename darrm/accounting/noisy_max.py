@@ -7,21 +7,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
-from darrm.accounting.fresh import Total
+from darrm.accounting.fresh import FAR, Total, within
 from darrm.accounting.gaussian import gdp_epsilon
-from darrm.accounting.ladder import any_votes_epsilon, any_votes_sigma
+from darrm.accounting.ladder import any_votes_epsilon, any_votes_queries, any_votes_sigma
 from darrm.accounting.many_answers import by_one_set, of_rows, upper_of_rows
 from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import optimal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import rounded_up
 from darrm.problem.counts import largest_total, more_sorted_counts, sorted_counts
 
@@ -57,6 +58,7 @@ _TRIES = 24
 _LEAST_SPENT = 0.995  # of a budget
 _AIM = 0.998
 _ORDERS = np.geomspace(1 / 30, 30, 400)  # orders of Renyi divergences, besides the one near which the bound is least
+_MOST_EXACT = 5000  # labels by the bounds without a grid, up to which they are counted exactly
 _RENYI = "Renyi DP"
 GAUSSIAN = "Gaussian DP"
 LADDER = "ladder of Gaussian profiles"
@@ -109,6 +111,15 @@ def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int
             f"these only. Got K = {votes[0]}, classes = {votes[1]}. Leave them out, or make a mechanism that has these."
         )
     return votes
+
+
+def refuse_voters(mechanism: CountMechanism, voters: str | None) -> None:
+    """`InputError` for a word on voters, of which labels with output noise alone do not depend."""
+    if voters is not None:
+        raise InputError(
+            f"voters does not apply to {type(mechanism).__name__}, which is for non-private voters: fresh or fixed, "
+            "its labels cost the same. Leave it out."
+        )
 
 
 def of_labels(
@@ -173,6 +184,38 @@ def bounds_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -
     return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
 
 
+def upper_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> float:
+    """The least of `bounds_of_any_votes`; infinite if there is none."""
+    return min(bounds_of_any_votes(mechanism, queries, delta).values(), default=math.inf)
+
+
+class Allowed(NamedTuple):
+    """A number of labels within a total, and what counts them: "exact" or the name of a bound for any votes."""
+
+    queries: int
+    by: str
+
+
+def queries_within(
+    mechanism: CountMechanism, epsilon: float, delta: float, most: int, votes: tuple[int, int] | None = None
+) -> Allowed:
+    """The certified number of labels, at most ``most``, of K votes for that many classes, or of any votes."""
+
+    def by_counts(n: int) -> bool:
+        return min(of_counts(mechanism, n, delta).values(), default=math.inf) <= epsilon
+
+    best = largest_that(most, by_counts)
+    exact = votes is not None and delta > 0 and epsilon < FAR and best <= _MOST_EXACT
+    with suppress(InputError):  # too many votes, or too wide a noise
+        if votes is not None and exact:
+            rows = rows_of(mechanism, *votes)
+            return Allowed(max(best, within(rows, None, epsilon, delta, most)), "exact")
+    sigma: float | None = getattr(mechanism, "sigma", None)
+    if sigma is None or not delta:
+        return Allowed(best, "optimal composition")
+    return Allowed(max(best, any_votes_queries(sigma, epsilon, delta, most)), LADDER)
+
+
 def of_counts(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
     """Bounds on the total for any number of votes and classes that hold even if the noisy counts are released, by name.
 
@@ -234,7 +277,7 @@ def noisy_max_parameter(
         them is less noise. All labels of K votes together are certified within ``total_epsilon``, by the
         exact composition of `compose`. Without them, and if there are too many votes to list, as for 250 teachers and
         ten classes, the bound is that of any votes: for Gaussian noise the ladder of Gaussian profiles, else the
-        optimal composition. The search ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above except at totals
+        optimal composition. The search ends at 99.5 % of the total or after 24 steps, which is enough except at totals
         of hundreds of nats. `gnmax_sigma` needs more noise.
 
     Raises

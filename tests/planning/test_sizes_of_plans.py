@@ -54,7 +54,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     assert "GaussianNoisyMax" not in str(told.value)
     with pytest.raises(darrm.InputError, match=r"one non-private group, 250:inf\. Noisy max takes"):
         darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **TEACHERS)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=26\.85 in place"):
+    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=21\.62 in place"):
         teachers_decision(250, "replace-one", 1000, 8, 1e-5, 10, 0.75)
     with pytest.raises(darrm.InputError, match=r"pass gamma in place of queries"):
         teachers_decision(250, "replace-one", 1000, 8, 0.0, 10, 0.75)
