@@ -161,6 +161,7 @@ def spend(
     low: tuple[float, float] | None = None
     high: tuple[float, float] | None = None
     best: Spent[Release] | None = None
+    tried: list[tuple[float, float]] = []
     flat = False
     x = min(max(guess, least), most)
     for _ in range(tries):
@@ -173,6 +174,8 @@ def spend(
             cost = budget.cost(release)
             if cost > budget.epsilon and hopeless(release):
                 return best
+        if 0 < cost < math.inf:
+            tried.append((x, cost))
         if cost <= budget.epsilon:
             # Fixed voters cover most of it by their own privacy, and all of it if the budget covers their own cost.
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
@@ -186,23 +189,37 @@ def spend(
             high = x, cost
             if x <= least:
                 break
-        x = min(max(_next(low, high, _AIM * budget.epsilon, flat), least), most)
+        x = min(max(_next(low, high, tried, _AIM * budget.epsilon, flat), least), most)
         if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best
 
 
-def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim: float, flat: bool) -> float:
-    """A parameter whose cost is near ``aim``, if the cost is a power of the parameter between the tried ones."""
+def _next(
+    low: tuple[float, float] | None,
+    high: tuple[float, float] | None,
+    tried: Sequence[tuple[float, float]],
+    aim: float,
+    flat: bool,
+) -> float:
+    """A parameter whose cost is near ``aim``, if the cost is a power of the parameter near there.
+
+    The power is that between the two tried costs nearest to ``aim``, on one side of it or on both.
+    """
+    near = sorted(((math.log(x), math.log(cost / aim)) for x, cost in tried), key=lambda one: abs(one[1]))[:2]
+    power = (near[0][1] - near[1][1]) / (near[0][0] - near[1][0]) if len(near) == 2 else 1.0
+    power = power if power > 0 else 1.0
     if low is not None and high is not None:
-        share = 0.5
+        width, share = math.log(high[0] / low[0]), 0.5
         if low[1] > 0 and math.isfinite(high[1]):
-            share = (math.log(aim) - math.log(low[1])) / (math.log(high[1]) - math.log(low[1]))
-        return float(low[0] * (high[0] / low[0]) ** min(max(share, 0.03), 0.97))
+            share = (near[0][0] - near[0][1] / power - math.log(low[0])) / width
+            if not 0 < share < 1:
+                share = math.log(aim / low[1]) / math.log(high[1] / low[1])
+        return low[0] * math.exp(width * min(max(share, 0.03), 0.97))
     if low is not None:
-        return low[0] * (min(3.0, aim / low[1]) if low[1] > 0 and not flat else 3.0)
+        return low[0] * (min(3.0, (aim / low[1]) ** (1 / power)) if low[1] > 0 and not flat else 3.0)
     if high is not None:
-        return high[0] * (0.2 if flat else max(0.3, aim / high[1]))
+        return high[0] * (0.2 if flat else max(0.3, (aim / high[1]) ** (1 / power)))
     return 0.0
 
 
