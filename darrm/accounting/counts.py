@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from darrm.accounting.many_answers import of_rows
+from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.voters import among, epsilon_of
-from darrm.errors import InputError
 from darrm.problem.counts import count_vectors
 from darrm.problem.decision import decision_by
 from darrm.problem.model import VoterModel
@@ -15,7 +14,6 @@ from darrm.problem.truths import truths_of
 
 _MOST = 2_000_000  # numbers in all pairs of true answers, and probabilities of all rows
 _ROUNDING = 2.0**-52
-_CLOSE = 1e-2  # relative accuracy
 
 
 def counts_total(model: VoterModel, queries: int, delta: float) -> float:
@@ -51,7 +49,4 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     if once.sum() * kernel.rounded.shape[1] > _MOST:
         return votes
     rows = OutcomeRows(kernel.rounded[on[once]], kernel.rounded[off[once]], _ROUNDING)
-    try:
-        return min(votes, of_rows(rows, queries, delta, _CLOSE).upper)
-    except InputError:  # delta is below what is unavoidable
-        return votes
+    return min(votes, upper_of_rows(rows, queries, delta))

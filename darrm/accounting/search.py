@@ -54,6 +54,7 @@ class Budget:
     until: float = math.inf
     fallback: float = math.inf
     of: Mapping[str, float] = field(default_factory=dict)
+    _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
         """The budget with that share of its epsilons."""
@@ -94,6 +95,13 @@ class Budget:
         label, *others = one_label(release).kinds.values()
         if others:
             return max(map(self.total, (label, *others)))
+        tables = tuple((present, table.shape, table.tobytes()) for present, table in (((), label.table), *label.fewer.items()))
+        key = label.problem, tables, label.guarantee
+        if key not in self._totals:  # a table is often asked for again: its row, a rival that was planned with
+            self._totals[key] = self._total(label)
+        return self._totals[key]
+
+    def _total(self, label: OneLabel) -> float:
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
