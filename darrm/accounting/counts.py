@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from darrm.accounting.many_answers import upper_of_rows
+from darrm.accounting.many_answers import envelope, upper_of_rows
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.voters import among, epsilon_of
 from darrm.problem.counts import count_vectors
@@ -14,6 +14,7 @@ from darrm.problem.truths import truths_of
 
 _MOST = 2_000_000  # numbers in all pairs of true answers, and probabilities of all rows
 _ROUNDING = 2.0**-52
+_WORK = 300_000  # queries times probabilities of all rows above which their own profile is composed, in less time
 
 
 def counts_total(model: VoterModel, queries: int, delta: float) -> float:
@@ -49,4 +50,5 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     if once.sum() * kernel.rounded.shape[1] > _MOST:
         return votes
     rows = OutcomeRows(kernel.rounded[on[once]], kernel.rounded[off[once]], _ROUNDING)
-    return min(votes, upper_of_rows(rows, queries, delta))
+    quick = queries * rows.P.size > _WORK
+    return min(votes, (envelope if quick else upper_of_rows)(rows, queries, delta))

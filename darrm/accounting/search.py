@@ -22,7 +22,7 @@ from darrm.numerics.deadline import check_time
 Release = TypeVar("Release", bound=AnyRelease)
 FALLBACK = 2.0  # times the budget: that of plans, if an assumption on randomizers fails
 _LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate by less than a thousandth
-_AIM = 0.9993
+AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
 _FLAT = 0.3  # power of the parameter; if the cost grows more slowly, steps are long
@@ -59,7 +59,9 @@ class Budget:
     def scaled(self, share: float) -> Budget:
         """The budget with that share of its epsilons."""
         of = {name: epsilon * share for name, epsilon in self.of.items()}
-        return replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
+        made = replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
+        made._totals = self._totals
+        return made
 
     def held(self, release: AnyRelease) -> list[tuple[OneLabel, float]]:
         """The label of each kind of change with its budget, then those without the assumption on randomizers."""
@@ -95,8 +97,9 @@ class Budget:
         label, *others = one_label(release).kinds.values()
         if others:
             return max(map(self.total, (label, *others)))
-        tables = tuple((present, table.shape, table.tobytes()) for present, table in (((), label.table), *label.fewer.items()))
-        key = label.problem, tables, label.guarantee
+        tables = ((), label.table), *label.fewer.items()
+        content = tuple((present, table.shape, table.tobytes()) for present, table in tables)
+        key = label.problem, content, label.guarantee
         if key not in self._totals:  # a table is often asked for again: its row, a rival that was planned with
             self._totals[key] = self._total(label)
         return self._totals[key]
@@ -125,10 +128,11 @@ def checked_budget(
 
 
 class Spent(NamedTuple, Generic[Release]):
-    """A release and the total cost of its labels."""
+    """A release, the total cost of its labels, and its parameter in a search."""
 
     release: Release
     epsilon: float
+    parameter: float = math.nan
 
 
 def spend(
@@ -187,17 +191,17 @@ def spend(
         if cost <= budget.epsilon:
             # Fixed voters cover most of it by their own privacy, and all of it if the budget covers their own cost.
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
-            low, best = (x, cost), Spent(release, cost)
+            low, best = (x, cost), Spent(release, cost, x)
             found(best)
             if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
                 break
         else:
             # The cost hardly falls until the output noise hides the voters: take long steps.
-            flat = high is not None and cost > 0.9 * high[1]
+            flat = high is not None and cost > high[1] * (x / high[0]) ** _FLAT
             high = x, cost
             if x <= least:
                 break
-        x = min(max(_next(low, high, tried, _AIM * budget.epsilon, flat), least), most)
+        x = min(max(_next(low, high, tried, AIM * budget.epsilon, flat), least), most)
         if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best
