@@ -27,9 +27,10 @@ from darrm.numerics.deadline import check_time
 
 _U = 2.0**-53
 _TINY = 1e-300  # above the underflow of one step
-_AT_ONCE = 2**15  # number of sums over choices held in memory at once, to fit the cache
+_AT_ONCE = 2**15  # number of sums over choices held in memory at once
 _MARGIN = 1e-12  # relative; above the rounding of corners
 _COLUMNS = 256  # least number of sums for one choice held at once
+_KEPT = 2**21
 _ROWS = 64  # largest number of choices whose sums are held at once
 _DIRECT = 4096  # largest grid size for direct convolution, without the error of an FFT
 _SMALLEST = 1e-280  # above it, underflow of a probability is below its rounding
@@ -188,6 +189,7 @@ def upper_bounds(
     wide, size = _Wide(places, grid), grid.size
     terms = [_terms(each, grid, wide.at) for each in places]
     sums = _Sums(terms)
+    np.empty(_KEPT)  # freed at once: glibc then keeps freed blocks below this size, else each step asks for them again
     width = min(size + 1, sums.width)
     windows = wide.windows(width)
     V = np.zeros(size + 1) if start is None else start
