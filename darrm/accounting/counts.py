@@ -32,7 +32,7 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     >>> from darrm.accounting.counts import counts_total
     >>> group = darrm.VoterGroup(25, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=0)
     >>> round(counts_total(darrm.DecisionProblem([group], epsilon=1.0).model, 100, 1e-6), 2)
-    12.32
+    12.3
     """
     votes = epsilon_of(among(model.affected, queries), delta)
     if len(model.groups) > 1 or not model.known:
