@@ -9,7 +9,7 @@ from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.many_answers import of_rows
-from darrm.accounting.noisy_max import CountMechanism, of_labels, of_votes
+from darrm.accounting.noisy_max import CountMechanism, of_any_votes, of_labels, of_votes, refuse_voters
 from darrm.accounting.releases import OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import Design
@@ -52,14 +52,15 @@ def compose(
         For fresh voters: the grid is refined until upper and lower bound are this close, relatively, or it would be too
         large.
 
-    K, classes : int
+    K, classes : int, optional
         For noisy max and permute-and-flip: the numbers of voters and classes; those of the mechanism if it has them.
-        Neighbouring data sets differ in one vote, and the other votes are arbitrary. The total is for labels of exactly
-        K votes for that many classes. One teacher less or more, or another class, can cost more, whether K is odd or
-        even. So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K, classes=classes)``, which refuses
-        other votes. A teacher that abstains because of its data is another kind of change, which no total covers. If
-        there are too many votes to list, as for 250 teachers and ten classes, the bounds are Renyi DP and Gaussian DP
-        of the noisy counts, or those of the epsilon of one label, and ``lower`` is 0.
+        Neighbouring data sets differ in one vote, and the other votes are arbitrary. With both, the total is exact, for
+        labels of exactly K votes for that many classes. One teacher less or more, or another class, can cost more,
+        whether K is odd or even. So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K,
+        classes=classes)``, which refuses other votes. A teacher that abstains because of its data is another kind of
+        change, which such a total does not cover. Without both, the total holds for any numbers of voters and classes,
+        by the sigma or epsilon that the mechanism states, and so it does if there are too many votes to list, as for
+        250 teachers and ten classes. For Gaussian noise it covers a teacher that appears or falls silent too.
 
     Returns
     -------
@@ -123,16 +124,12 @@ def _of_counts(
     K: int | None,
     classes: int | None,
 ) -> Total:
-    if voters is not None:
-        raise InputError(
-            f"voters does not apply to {type(mechanism).__name__}, which is for non-private voters: fresh or fixed, "
-            "its labels cost the same. Leave it out."
-        )
-    K, classes = of_votes(mechanism, K, classes)
-    queries = check_count("queries", queries)
-    return of_labels(
-        mechanism, K, classes, queries, check_total_delta(delta), real("tolerance", tolerance, 0, ends="()")
-    )
+    refuse_voters(mechanism, voters)
+    votes, queries, delta = of_votes(mechanism, K, classes), check_count("queries", queries), check_total_delta(delta)
+    tolerance = real("tolerance", tolerance, 0, ends="()")
+    if votes is None:
+        return of_any_votes(mechanism, queries, delta)
+    return of_labels(mechanism, *votes, queries, delta, tolerance)
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:

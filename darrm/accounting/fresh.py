@@ -66,7 +66,8 @@ class Total:
         attributes are then those of the kind with the largest ``upper``. Empty if all changes have one limit.
     K, classes : int, or None
         For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
-        bounds, "Renyi DP" and "Gaussian DP" hold for any number of both. None for a design, which has its own.
+        bounds, "Renyi DP", "Gaussian DP" and "ladder of Gaussian profiles" hold for any numbers of both. None for a
+        total of any numbers, and for a design, which has its own.
     """
 
     lower: float

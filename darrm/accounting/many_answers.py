@@ -114,7 +114,7 @@ def of_rows(
             "probabilities 0."
         )
     upper = min(bounds.values())
-    lower = lower or _by_one_set(rows, queries, delta) if same_voters else 0.0
+    lower = lower or by_one_set(rows, queries, delta) if same_voters else 0.0
     if not affected and lower > upper * (1 + 1e-6) + 1e-9:
         raise InputError(
             f"These labels cost at least {lower:.6g}, and by the numbers stated for them at most {upper:.6g}. One of "
@@ -157,7 +157,7 @@ def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> 
     return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(worst, grid), queries - 1, None)), delta)
 
 
-def _by_one_set(rows: OutcomeRows, queries: int, delta: float) -> float:
+def by_one_set(rows: OutcomeRows, queries: int, delta: float) -> float:
     """A lower bound for any number of labels, by one row at every query and the number of answers in one set."""
     points = []
     few = farthest(rows, _PAIRS)

@@ -7,20 +7,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
-from darrm.accounting.fresh import Total
+from darrm.accounting.fresh import FAR, Total, within
 from darrm.accounting.gaussian import gdp_epsilon
-from darrm.accounting.many_answers import of_rows, upper_of_rows
-from darrm.accounting.pate import gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
+from darrm.accounting.ladder import any_votes_epsilon, any_votes_queries, any_votes_sigma
+from darrm.accounting.many_answers import by_one_set, of_rows, upper_of_rows
+from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import optimal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import rounded_up
 from darrm.problem.counts import largest_total, more_sorted_counts, sorted_counts
 
@@ -56,8 +58,10 @@ _TRIES = 24
 _LEAST_SPENT = 0.995  # of a budget
 _AIM = 0.998
 _ORDERS = np.geomspace(1 / 30, 30, 400)  # orders of Renyi divergences, besides the one near which the bound is least
+_MOST_EXACT = 5000  # labels by the bounds without a grid, up to which they are counted exactly
 _RENYI = "Renyi DP"
 GAUSSIAN = "Gaussian DP"
+LADDER = "ladder of Gaussian profiles"
 
 
 def _most_votes(classes: int) -> int:
@@ -93,11 +97,13 @@ def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
     return OutcomeRows(np.concatenate(P), np.concatenate(Q), rho, cut)
 
 
-def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int, int]:
-    """The numbers of votes and classes of a total: the given ones, or those of the mechanism."""
+def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int, int] | None:
+    """The numbers of votes and classes of a total: the given ones, or those of the mechanism; None for any numbers."""
     own: tuple[int | None, int | None] = getattr(mechanism, "K", None), getattr(mechanism, "classes", None)
     asked = tuple(mine if it is None else it for it, mine in zip((K, classes), own, strict=True))
-    hint = "Noisy max and permute-and-flip need K, the number of voters, and classes."
+    if asked == (None, None):
+        return None
+    hint = "Pass both, for an exact total of that many votes and classes, or neither, for a total of any votes."
     votes = whole("K", asked[0], hint=hint), whole("classes", asked[1], 2, MAX_CLASSES, hint=hint)
     if any(mine is not None and mine != it for it, mine in zip(votes, own, strict=True)):
         raise InputError(
@@ -107,21 +113,51 @@ def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int
     return votes
 
 
+def refuse_voters(mechanism: CountMechanism, voters: str | None) -> None:
+    """`InputError` for a word on voters, of which labels with output noise alone do not depend."""
+    if voters is not None:
+        raise InputError(
+            f"voters does not apply to {type(mechanism).__name__}, which is for non-private voters: fresh or fixed, "
+            "its labels cost the same. Leave it out."
+        )
+
+
 def of_labels(
     mechanism: CountMechanism, K: int, classes: int, queries: int, delta: float, tolerance: float = 1e-3
 ) -> Total:
     """`darrm.accounting.compose` for noisy max and permute-and-flip; for any votes where there are too many to list."""
-    plain = of_any_votes(mechanism, queries, delta)
     try:
         rows = rows_of(mechanism, K, classes)
     except InputError:  # too many votes, or too wide a noise
-        if not plain:
+        if not of_counts(mechanism, queries, delta):
             raise
-        upper = min(plain.values())
-        return Total(0.0, upper, upper, delta, queries, "not private", plain, 0.0, K, classes)
-    others = {name: bound for name, bound in plain.items() if name in (_RENYI, GAUSSIAN)}
+        return replace(of_any_votes(mechanism, queries, delta, (K, classes)), K=K, classes=classes)
+    others = of_counts(mechanism, queries, delta)
+    others = {name: bound for name, bound in others.items() if name in (_RENYI, GAUSSIAN)}
     total = of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), others)
     return replace(total, K=K, classes=classes)
+
+
+def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, worst: tuple[int, int] = (1, 2)) -> Total:
+    """The total for any number of votes and classes, by the stated sigma or epsilon of one label.
+
+    ``lower`` is attained by votes of these K and classes that are divided between two classes.
+    """
+    bounds = bounds_of_any_votes(mechanism, queries, delta)
+    if not bounds:
+        raise InputError(
+            f"{type(mechanism).__name__} states no sigma and no epsilon of one label, or delta = {delta:g} is too "
+            "small for them, so there is no total for any votes. Pass K and classes."
+        )
+    upper = min(bounds.values())
+    K, classes = worst
+    votes = np.zeros((2, classes), dtype=np.int64)
+    votes[:, :2] = (K + 1) // 2, K // 2
+    votes[1] += [-1, 1] + [0] * (classes - 2)
+    P, Q = (mechanism._chances(each[None]) for each in votes)
+    row = OutcomeRows(P.values, Q.values, max(P.rho, Q.rho), max(P.cut, Q.cut))
+    lower = min(upper, by_one_set(row, queries, delta))
+    return Total(lower, (lower + upper) / 2, upper, delta, queries, "not private", bounds, 0.0)
 
 
 def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction, Fraction] | None:
@@ -140,8 +176,48 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     return Fraction(epsilon), Fraction(0)
 
 
-def of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
-    """Bounds on the total for any number of votes and classes, by the stated sigma or epsilon of one label.
+def bounds_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+    """`of_counts`, and that of the labels themselves for Gaussian noise."""
+    bounds = of_counts(mechanism, queries, delta)
+    sigma: float | None = getattr(mechanism, "sigma", None)
+    climbed = math.inf if sigma is None or not delta else any_votes_epsilon(sigma, queries, delta)
+    return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
+
+
+def upper_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> float:
+    """The least of `bounds_of_any_votes`; infinite if there is none."""
+    return min(bounds_of_any_votes(mechanism, queries, delta).values(), default=math.inf)
+
+
+class Allowed(NamedTuple):
+    """A number of labels within a total, and what counts them: "exact" or the name of a bound for any votes."""
+
+    queries: int
+    by: str
+
+
+def queries_within(
+    mechanism: CountMechanism, epsilon: float, delta: float, most: int, votes: tuple[int, int] | None = None
+) -> Allowed:
+    """The certified number of labels, at most ``most``, of K votes for that many classes, or of any votes."""
+
+    def by_counts(n: int) -> bool:
+        return min(of_counts(mechanism, n, delta).values(), default=math.inf) <= epsilon
+
+    best = largest_that(most, by_counts)
+    exact = votes is not None and delta > 0 and epsilon < FAR and best <= _MOST_EXACT
+    with suppress(InputError):  # too many votes, or too wide a noise
+        if votes is not None and exact:
+            rows = rows_of(mechanism, *votes)
+            return Allowed(max(best, within(rows, None, epsilon, delta, most)), "exact")
+    sigma: float | None = getattr(mechanism, "sigma", None)
+    if sigma is None or not delta:
+        return Allowed(best, "optimal composition")
+    return Allowed(max(best, any_votes_queries(sigma, epsilon, delta, most)), LADDER)
+
+
+def of_counts(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+    """Bounds on the total for any number of votes and classes that hold even if the noisy counts are released, by name.
 
     Gaussian noise: Renyi DP, lambda / sigma^2 for each label, and the exact Gaussian DP of the noisy counts, of which
     Renyi DP is an upper bound: mu = sqrt(2) / sigma for each label and one changed vote. A stated epsilon: simple and
@@ -169,20 +245,14 @@ def _renyi(sigma: float, queries: int, delta: float) -> float:
     return rdp_epsilon(orders[fine], cost[fine], delta) if fine.any() else math.inf
 
 
-def sigma_of_any_votes(queries: int, total_epsilon: float, total_delta: float) -> float:
-    """A sigma with which Gaussian DP keeps that many labels within a total, for any number of votes and classes."""
-    # Noisy counts of n labels are as private as those of one label with noise of sigma / sqrt(n).
-    return gnmax_sigma_analytic(total_epsilon, total_delta) * math.sqrt(queries) * (1 + 1e-6)
-
-
 def noisy_max_parameter(
     kind: Callable[[float], CountMechanism],
     queries: int,
     total_epsilon: float,
     total_delta: float,
     *,
-    K: int,
-    classes: int,
+    K: int | None = None,
+    classes: int | None = None,
 ) -> float:
     """A parameter of nearly the least noise for ``queries`` labels, certified (total_epsilon, total_delta)-DP together.
 
@@ -194,20 +264,20 @@ def noisy_max_parameter(
         Chosen adaptively.
     total_epsilon : float > 0, nats
     total_delta : float in (0, 1)
-    K, classes : int
-        The numbers of voters and classes. Voters are non-private, and neighbouring data sets differ in one vote. The
-        noise is enough for exactly K votes, odd or even, and exactly that many classes. Pass both to the releasing
-        mechanism, as in the example: it then refuses other votes. A teacher that abstains because of its data is
-        another kind of change, which the total does not cover.
+    K, classes : int, optional
+        The numbers of voters and classes, or neither for any numbers of both. Voters are non-private, and neighbouring
+        data sets differ in one vote. With K and classes the noise is enough for exactly K votes, odd or even, and
+        exactly that many classes. Pass both to the releasing mechanism, as in the example: it then refuses other votes.
+        A teacher that abstains because of its data is another kind of change, which such a total does not cover.
 
     Returns
     -------
     float
         The parameter of the mechanism. Round a sigma up; round gamma and epsilon of the others down, because more of
         them is less noise. All labels of K votes together are certified within ``total_epsilon``, by the
-        exact composition of `compose`. If there are too many votes to list, as for 250 teachers and ten classes, the
-        bound is Gaussian DP or the optimal composition, which need more noise and hold for any number of both. The
-        search ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above except at totals
+        exact composition of `compose`. Without them, and if there are too many votes to list, as for 250 teachers and
+        ten classes, the bound is that of any votes: for Gaussian noise the ladder of Gaussian profiles, else the
+        optimal composition. The search ends at 99.5 % of the total or after 24 steps, which is enough except at totals
         of hundreds of nats. `gnmax_sigma` needs more noise.
 
     Raises
@@ -238,22 +308,24 @@ def noisy_max_parameter(
     queries = check_count("queries", queries)
     budget = check_total_epsilon(total_epsilon)
     delta = real("total_delta", total_delta, 0, 1, "()", hint="Pass for instance 1e-5.")
-    K = whole("K", K)
-    classes = whole("classes", classes, 2, MAX_CLASSES)
-
+    votes = of_votes(kind(1.0), K, classes)
     by_scale = hasattr(kind(1.0), "sigma")  # more noise as it rises
+    if by_scale and (votes is None or more_sorted_counts(votes[0] - 1, votes[1], _most_votes(votes[1]))):
+        return any_votes_sigma(queries, budget, delta)
 
     def made(strength: float) -> CountMechanism:
         return kind(1 / strength if by_scale else strength)
 
     def cost(strength: float) -> float:
         mechanism = made(strength)
-        plain = of_any_votes(mechanism, queries, delta)
+        plain = of_counts(mechanism, queries, delta)
         try:
-            rows = rows_of(mechanism, K, classes)
+            rows = None if votes is None else rows_of(mechanism, *votes)
         except InputError:
             if not plain:
                 raise
+            rows = None
+        if rows is None:
             return min(plain.values())
         exact = upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows))
         return min(plain.get(GAUSSIAN, math.inf), exact)
@@ -262,8 +334,6 @@ def noisy_max_parameter(
     spent_low = spent_high = 0.0
     # Where Renyi DP and simple composition would begin; the exact total allows more.
     strength = 1 / (gnmax_sigma(budget, delta) * math.sqrt(queries))
-    if by_scale and more_sorted_counts(K - 1, classes, _most_votes(classes)):
-        strength = 1 / sigma_of_any_votes(queries, budget, delta)  # the answer itself
     for _ in range(_TRIES):
         spent = cost(strength)
         if spent <= budget:

@@ -11,6 +11,7 @@ from darrm._validation import check_count, check_total_delta, check_total_epsilo
 from darrm.accounting.fixed import fixed_within, of_fixed
 from darrm.accounting.fresh import labels_within, upper_of_region
 from darrm.accounting.many_answers import upper_of_rows
+from darrm.accounting.noisy_max import CountMechanism, of_votes, queries_within, refuse_voters
 from darrm.accounting.releases import AnyRelease, OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS
@@ -244,7 +245,7 @@ def pays(design: Design, budget: Budget) -> bool:
 
 @usual_arithmetic
 def max_queries(
-    design: Design,
+    design: Design | CountMechanism,
     total_epsilon: float | Sequence[float],
     total_delta: float | Sequence[float],
     *,
@@ -254,7 +255,8 @@ def max_queries(
 
     Parameters
     ----------
-    design : Design
+    design : Design, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+        A mechanism with ``K`` and ``classes`` is counted exactly where `compose` does; one without, for any votes.
     total_epsilon : float >= 0, nats, or a list of one for each kind of change
     total_delta : float in [0, 1), or a list of one for each kind of change
         Where each group of the design has a limit of its own, every budget must cover the labels.
@@ -279,7 +281,16 @@ def max_queries(
     >>> design = darrm.solve(K=11, m=1, epsilon=0.1)
     >>> darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fresh")
     28
+
+    Labels of noisy max, for any numbers of teachers and classes:
+
+    >>> darrm.accounting.max_queries(darrm.mechanisms.GaussianNoisyMax(40.0), 2.0, 1e-5)
+    305
     """
+    if isinstance(design, CountMechanism):
+        refuse_voters(design, voters)
+        total = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
+        return queries_within(design, *total, MOST_LABELS, of_votes(design, None, None)).queries
     kind = check_voters(voters, one_label(design).epsilons)
     label, most = one_label(design), MOST_LABELS
     epsilons = for_each_kind(label.problem, "total_epsilon", total_epsilon)

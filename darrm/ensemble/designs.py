@@ -6,7 +6,7 @@ import math
 
 from darrm import objectives
 from darrm._validation import check_positive, real, whole
-from darrm.accounting.noisy_max import sigma_of_any_votes
+from darrm.accounting.ladder import any_votes_sigma
 from darrm.accounting.search import FALLBACK, Budget
 from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
@@ -106,7 +106,7 @@ def teachers_decision(
     except InputError as error:
         noise = "gamma"
         if total_delta:
-            noise = f"sigma={at_least(sigma_of_any_votes(queries, total_epsilon, total_delta), 4)}"
+            noise = f"sigma={at_least(any_votes_sigma(queries, total_epsilon, total_delta), 4)}"
         raise InputError(f"{error} Noisy max takes any number of votes: pass {noise} in place of queries.") from None
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
 import numpy as np
 
 from darrm.accounting.budgets import Budget, MemoryBudget
-from darrm.accounting.fresh import FAR, within
-from darrm.accounting.noisy_max import GAUSSIAN, of_any_votes, of_labels, rows_of
-from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.noisy_max import of_labels, queries_within, upper_of_any_votes
 from darrm.accounting.theorems import MOST_LABELS, Privacy
 from darrm.ensemble.releases import Codes, EnsemblePrivacy
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
-from darrm.numerics.bisection import largest_that
 from darrm.votes.tally import counts
 
 Mechanism: TypeAlias = GaussianNoisyMax | LaplaceNoisyMax
 
-_MOST_EXACT = 5000  # labels by the bounds without a grid, up to which they are counted exactly
 _TOLERANCE = 1e-2  # how close the bounds of what is spent are driven, relatively
 
 
@@ -45,11 +40,9 @@ class NoisyMax:
         self.mechanism()  # checks them
         if sigma is not None and total_delta == 0:
             raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
-        queries = largest_that(MOST_LABELS, lambda labels: self._without_grid(labels) <= total_epsilon)
-        accounting = GAUSSIAN if gamma is None else "optimal composition"
-        rows = self._rows() if total_delta > 0 and total_epsilon < FAR and queries <= _MOST_EXACT else None
-        if rows is not None:
-            queries, accounting = max(queries, within(rows, None, total_epsilon, total_delta, MOST_LABELS)), "exact"
+        queries, accounting = queries_within(
+            self.mechanism(), total_epsilon, total_delta, MOST_LABELS, (self._K, self._classes)
+        )
         self.budget: Budget = MemoryBudget(queries, copies)
         self.privacy = EnsemblePrivacy(
             total_epsilon, total_delta, adjacency, 1, "non-private", self.budget.count().remaining, accounting
@@ -60,27 +53,16 @@ class NoisyMax:
         votes = {"K": self._K, "classes": self._classes}
         return LaplaceNoisyMax(self.gamma, **votes) if self.gamma is not None else GaussianNoisyMax(self.sigma, **votes)  # type: ignore[arg-type]
 
-    def _rows(self) -> OutcomeRows | None:
-        try:
-            return rows_of(self.mechanism(), self._K, self._classes)
-        except InputError:  # too many votes, or too wide a noise
-            return None
-
-    def _without_grid(self, queries: int) -> float:
-        """The epsilon of that many labels by Gaussian DP (Gaussian) or by the optimal composition (Laplace)."""
-        return min(of_any_votes(self.mechanism(), queries, self.total_delta).values(), default=math.inf)
-
     @property
     def spent(self) -> Privacy:
         released, total = self.budget.count().released, self.privacy
         if not released:
             return Privacy(0.0, 0.0)
-        cost = min(self._without_grid(released), total.epsilon)
         if total.accounting == "exact":
-            cost = min(
-                cost, of_labels(self.mechanism(), self._K, self._classes, released, total.delta, _TOLERANCE).upper
-            )
-        return Privacy(cost, total.delta)
+            cost = of_labels(self.mechanism(), self._K, self._classes, released, total.delta, _TOLERANCE).upper
+        else:
+            cost = upper_of_any_votes(self.mechanism(), released, total.delta)
+        return Privacy(min(cost, total.epsilon), total.delta)
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
         mechanism, n_votes = self.mechanism(), counts(votes, classes)

@@ -43,11 +43,11 @@ class EnsemblePrivacy:
     voters : {"fixed", "fresh", "non-private"}
     queries : int or None
         Number of labels that it covers; None for any number.
-    accounting : {"exact", "Gaussian DP", "optimal composition"}
+    accounting : {"exact", "ladder of Gaussian profiles", "optimal composition"}
         The composition behind ``queries``. "exact": that of the releases (for fixed voters, of the voters). For
         non-private voters it holds for votes of all K for all classes, and no others are released. The other two are
-        looser, and are used where there are too many votes or labels: Gaussian noise by the Gaussian DP of the counts,
-        Laplace noise by the optimal composition of labels by the epsilon of one.
+        looser, and are used where there are too many votes or labels. They are `darrm.accounting.compose` for any
+        numbers of votes and classes: of Gaussian noise, and of Laplace noise by the epsilon of one label.
     seeded : bool
         Whether the noise came from a ``random_state``. If so, nothing is private, and the other fields are those of
         secret noise.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import check_voters, real, shown
 from darrm.accounting.counts import counts_total
-from darrm.accounting.noisy_max import sigma_of_any_votes
+from darrm.accounting.ladder import any_votes_sigma
 from darrm.accounting.releases import AnyRelease, OneLabel, one_label
 from darrm.accounting.search import FALLBACK, Budget, checked_budget, pays
 from darrm.baselines.entries import Comparison
@@ -304,11 +304,11 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
         return ""
     if not without_privacy(setting.groups):
         return ""
-    sigma = sigma_of_any_votes(budget.queries, budget.epsilon, budget.delta)
+    sigma = any_votes_sigma(budget.queries, budget.epsilon, budget.delta)
     return (
         f" Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
         f"K={problem.K}, classes={problem.n_classes}) keeps {budget.queries} labels within ({budget.epsilon:g}, "
-        f"{budget.delta:g}), by Gaussian DP."
+        f"{budget.delta:g}), for any numbers of votes and classes."
     )
 
 

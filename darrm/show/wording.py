@@ -59,6 +59,10 @@ RULES = {
     ),
     "Renyi DP": ("Renyi DP", "the Renyi divergence of the noisy counts"),
     "Gaussian DP": ("Gaussian DP", "the Gaussian DP of the noisy counts"),
+    "ladder of Gaussian profiles": (
+        "ladder of Gaussian profiles",
+        "the labels themselves, for any numbers of votes and classes (docs/composition.md)",
+    ),
     "optimal composition": (
         "optimal composition of the single-label guarantee",
         "the optimal composition of the single-label guarantee alone",

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 import darrm
 from darrm.accounting import Ledger, compose, max_queries
 from darrm.accounting.budgets import MemoryBudget
+from darrm.accounting.noisy_max import upper_of_any_votes
 from darrm.design.design import Design as DecisionDesign
 from darrm.design.rules import cost_of
 from darrm.ensemble import EnsemblePrivacy, PrivateMajorityClassifier, noisy_max
@@ -156,21 +157,22 @@ def test_noisy_max_pays_by_its_exact_total(options: dict[str, float]) -> None:
     mechanism = release.mechanism()
     assert compose(mechanism, labels, delta=1e-5, K=5, classes=3).lower <= 5.0
     assert compose(mechanism, labels + 2, delta=1e-5, K=5, classes=3).lower > 5.0
-    assert release._without_grid(labels) > 5.0  # more than the bounds without a grid pay for
+    assert upper_of_any_votes(mechanism, labels, 1e-5) > 5.0  # more than the bounds for any votes pay for
     model.predict(X[:labels])
     exact = compose(mechanism, labels, delta=1e-5, K=5, classes=3)
     assert exact.lower <= model.spent_.epsilon <= 5.0
 
 
 def test_what_is_too_large_for_the_exact_total_is_charged_by_looser_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noisy_max, "_MOST_EXACT", 3)
-    for options, said in (({"sigma": 4.0}, "Gaussian DP"), ({"gamma": 0.2}, "optimal composition")):
+    monkeypatch.setattr("darrm.accounting.noisy_max._MOST_EXACT", 3)
+    for options, said in (({"sigma": 4.0}, "ladder of Gaussian profiles"), ({"gamma": 0.2}, "optimal composition")):
         model = pate(**options).fit(X, Y)
         labels = model.privacy_.queries
         assert model.privacy_.accounting == said
-        assert model._release._without_grid(labels) <= 5.0 < model._release._without_grid(labels + 1)
+        mechanism = model._release.mechanism()
+        assert upper_of_any_votes(mechanism, labels, 1e-5) <= 5.0 < upper_of_any_votes(mechanism, labels + 1, 1e-5)
         model.predict(X[:2])
-        assert model.spent_.epsilon == model._release._without_grid(2)
+        assert model.spent_.epsilon == upper_of_any_votes(mechanism, 2, 1e-5)
 
 
 @pytest.mark.thorough

@@ -8,7 +8,7 @@ import pytest
 
 import darrm
 from darrm.accounting import compose
-from darrm.accounting.noisy_max import sigma_of_any_votes
+from darrm.accounting.ladder import any_votes_sigma
 from darrm.ensemble.designs import fresh_plurality, teachers_decision
 from darrm.numerics.deadline import OutOfTime, check_time, ends_at
 from darrm.problem import counts
@@ -54,7 +54,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     assert "GaussianNoisyMax" not in str(told.value)
     with pytest.raises(darrm.InputError, match=r"one non-private group, 250:inf\. Noisy max takes"):
         darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **TEACHERS)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=26\.85 in place"):
+    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=21\.62 in place"):
         teachers_decision(250, "replace-one", 1000, 8, 1e-5, 10, 0.75)
     with pytest.raises(darrm.InputError, match=r"pass gamma in place of queries"):
         teachers_decision(250, "replace-one", 1000, 8, 0.0, 10, 0.75)
@@ -64,7 +64,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
 
 def test_the_noise_that_is_named_is_enough_and_hardly_more() -> None:
     for queries, epsilon, delta in ((1, 1.0, 1e-5), (1000, 8.0, 1e-5), (50, 0.1, 1e-9)):
-        sigma = sigma_of_any_votes(queries, epsilon, delta)
+        sigma = any_votes_sigma(queries, epsilon, delta)
         spent = compose(darrm.mechanisms.GaussianNoisyMax(sigma), queries, delta=delta, K=10**6, classes=100).upper
         assert 0.999 * epsilon < spent <= epsilon
 
