@@ -101,7 +101,7 @@ def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int
     """The numbers of votes and classes of a total: the given ones, or those of the mechanism; None for any numbers."""
     own: tuple[int | None, int | None] = getattr(mechanism, "K", None), getattr(mechanism, "classes", None)
     asked = tuple(mine if it is None else it for it, mine in zip((K, classes), own, strict=True))
-    if asked == (None, None):
+    if all(it is None for it in asked):
         return None
     hint = "Pass both, for an exact total of that many votes and classes, or neither, for a total of any votes."
     votes = whole("K", asked[0], hint=hint), whole("classes", asked[1], 2, MAX_CLASSES, hint=hint)

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 @click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
-@common.file_argument
+@click.argument("file", type=common.PATH, required=False)
+@common.number(
+    "--noisy-max",
+    "In place of FILE: noisy max with Gaussian noise of this sigma over non-private teachers, for any numbers of "
+    "teachers and classes.",
+)
 @common.number("--queries", "Number of labels.")
 @click.option(
     "--total-epsilon",
@@ -28,7 +33,13 @@ if TYPE_CHECKING:
 @common.voters_option
 @common.json_option
 def command(
-    file: Path, queries: int | None, total_epsilon: Any, delta: float, voters: str | None, as_json: bool
+    file: Path | None,
+    noisy_max: float | None,
+    queries: int | None,
+    total_epsilon: Any,
+    delta: float,
+    voters: str | None,
+    as_json: bool,
 ) -> None:
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
     from darrm._validation import check_voters
@@ -37,6 +48,11 @@ def command(
 
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
+    if (file is None) == (noisy_max is None):
+        raise click.UsageError("Pass either the file of a design or --noisy-max SIGMA.")
+    if file is None:
+        _of_noisy_max(noisy_max, queries, total_epsilon, delta, voters, as_json)
+        return
     design = load(file)
     voters = check_voters(voters, [group.epsilon for group in design.problem.groups])
     absent = design.absent
@@ -79,6 +95,36 @@ def command(
     if any(wording.rule(name) == wording.PURE for own in (total, *total.of.values()) for name in own.bounds):
         console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
+
+
+def _of_noisy_max(
+    sigma: float | None, queries: int | None, total_epsilon: Any, delta: float, voters: str | None, as_json: bool
+) -> None:
+    from darrm.accounting.composition import compose
+    from darrm.accounting.search import max_queries
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
+
+    console, mechanism = common.console(), GaussianNoisyMax(sigma)  # type: ignore[arg-type]
+    if queries is None:
+        most = max_queries(mechanism, total_epsilon, delta, voters=voters)
+        if as_json:
+            common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
+            return
+        console.print(f"{wording.pair(total_epsilon, delta)} covers {most} label{'s' * (most != 1)}.")
+    else:
+        total = compose(mechanism, queries, delta=delta, voters=voters)
+        if as_json:
+            common.print_json(asdict(total))
+            return
+        price = f"({wording.at_least(total.upper)}, {wording.exactly(delta)})-DP, certified"
+        console.print(f"{queries} labels together are {price}." if queries > 1 else f"One label is {price}.")
+        console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
+        for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
+            console.print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
+    console.print(
+        "This holds for any numbers of teachers and classes, if a change of one record changes one vote, or adds or "
+        "takes away one, and every label has new noise."
+    )
 
 
 def _rests_on(design: Design, voters: str | None, absent: bool) -> str:

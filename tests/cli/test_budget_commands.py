@@ -52,6 +52,24 @@ def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsy
     assert "The profile holds for one release if" in capsys.readouterr().out
 
 
+def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    noise = ["budget", "--noisy-max", "40", "--delta", "1e-5"]
+    total = run_json(capsys, *noise, "--queries", "30")
+    assert total["upper"] == darrm.accounting.compose(darrm.mechanisms.GaussianNoisyMax(40), 30, delta=1e-5).upper
+    assert total["upper"] == total["bounds"]["ladder of Gaussian profiles"]
+    assert main([*noise, "--queries", "5"]) == 0
+    assert "5 labels together are (" in (said := " ".join(capsys.readouterr().out.split()))
+    assert "any numbers of teachers and classes, if a change of one record changes one vote, or adds" in said
+    most = run_json(capsys, *noise, "--total-epsilon", "0.4")["queries"]
+    assert main([*noise, "--total-epsilon", "0.4"]) == 0
+    assert f"(0.4, 1e-05) covers {most} labels." in capsys.readouterr().out
+    assert "Pass either the file of a design or --noisy-max" in refused(
+        capsys, 2, *noise, str(design_file), "--queries", "5"
+    )
+    assert "voters does not apply" in refused(capsys, 2, *noise, "--queries", "5", "--voters", "fresh")
+    assert "sigma must be" in refused(capsys, 2, "budget", "--noisy-max", "0", "--delta", "1e-5", "--queries", "5")
+
+
 @pytest.mark.thorough
 def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--queries", "100", "--delta", "0.0297"]
