@@ -27,11 +27,11 @@ from darrm.numerics.deadline import check_time
 
 _U = 2.0**-53
 _TINY = 1e-300  # above the underflow of one step
-_AT_ONCE = 2**13  # number of sums over choices held in memory at once, to fit the cache
+_AT_ONCE = 2**15  # number of sums over choices held in memory at once
 _MARGIN = 1e-12  # relative; above the rounding of corners
-_FEW = 16  # largest number of rows for which each choice is summed separately
-_COLUMNS = 256  # of terms for one choice, where there are many
-_ROWS = 64  # number of choices whose sums are held in memory at once
+_COLUMNS = 256  # least number of sums for one choice held at once
+_KEPT = 2**21
+_ROWS = 64  # largest number of choices whose sums are held at once
 _DIRECT = 4096  # largest grid size for direct convolution, without the error of an FFT
 _SMALLEST = 1e-280  # above it, underflow of a probability is below its rounding
 
@@ -84,19 +84,10 @@ class _Terms(NamedTuple):
     far: Array
 
 
-def _one_by_one(terms: list[_Terms]) -> list[list[tuple[int, float]]]:
-    """The summands of each choice, as (first index, factor), without zeros."""
-    sums: list[list[tuple[int, float]]] = [[] for _ in terms[0].start]
-    for start, near, far in terms:
-        for parts, at, here, there in zip(sums, start.tolist(), near.tolist(), far.tolist(), strict=True):
-            parts += [(at, here)] * (here > 0) + [(at + 1, there)] * (there > 0)
-    return sums
-
-
 class _Sums:
-    """The sums for many choices, as a sparse matrix times the windows that begin at ``places``.
+    """The sums for all choices, as a sparse matrix times the windows that begin at ``places``.
 
-    A row of the product is summed term by term, as in `_Wide.raise_to`, with the same rounding.
+    A row of the product is summed term by term.
     """
 
     def __init__(self, terms: list[_Terms]) -> None:
@@ -109,10 +100,11 @@ class _Sums:
         ends = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
         matrix = csr_array((factors[counted], column, ends), shape=(len(factors), self.places.size))
         self.blocks = [(i, matrix[i : i + _ROWS]) for i in range(0, len(factors), _ROWS)]
+        self.width = max(_COLUMNS, _AT_ONCE // min(len(factors), _ROWS))
 
-    def blocks_of(self, windows: Array, j: int) -> Iterator[tuple[int, Array]]:
-        """Blocks of choices: the first choice, and the sums of the block over a window from point j on."""
-        found = windows[self.places + j]
+    def blocks_of(self, windows: Array, j: int, length: int) -> Iterator[tuple[int, Array]]:
+        """Blocks of choices: the first choice, and the sums of the block at ``length`` points from point j on."""
+        found = windows[self.places + j, :length]
         yield from ((first, block @ found) for first, block in self.blocks)
 
 
@@ -133,18 +125,6 @@ class _Wide:
 
     def windows(self, length: int) -> Array:
         return np.lib.stride_tricks.sliding_window_view(self._V, length)
-
-    def raise_to(self, best: Array, choices: list[list[tuple[int, float]]], j: int, room: Array) -> None:
-        """Raise ``best`` to the largest sum over all choices, from point j on; ``room`` is space for two sums."""
-        total, term = room[:, : best.size]
-        for parts in choices:
-            into = total
-            for at, factor in parts:
-                np.multiply(self._V[at + j : at + j + best.size], factor, out=into)
-                if into is term:
-                    np.add(total, term, out=total)
-                into = term
-            np.maximum(best, total, out=best)
 
     def hold(self, V: Array) -> None:
         """Store V at a = 1, e^step, ..., and its last value beyond. V(1/a) = 1 - 1/a + V(a)/a gives the other side."""
@@ -208,10 +188,10 @@ def upper_bounds(
     places = _choices(rows, grid)
     wide, size = _Wide(places, grid), grid.size
     terms = [_terms(each, grid, wide.at) for each in places]
-    few = tally is None and len(rows) <= _FEW
-    choices, sums = (_one_by_one(terms), None) if few else ([], _Sums(terms))
-    width = min(size + 1, _AT_ONCE if sums is None else _COLUMNS)
-    room = np.empty((2, width))
+    sums = _Sums(terms)
+    np.empty(_KEPT)  # freed at once: glibc then keeps freed blocks below this size, else each step asks for them again
+    width = min(size + 1, sums.width)
+    windows = wide.windows(width)
     V = np.zeros(size + 1) if start is None else start
     wide.hold(V)
     here = wide.windows(size + 1)[wide.at]
@@ -226,11 +206,8 @@ def upper_bounds(
         for j in range(0, until + 1, width):
             check_time()
             best = V[j : j + width]
-            if sums is None:
-                wide.raise_to(best, choices, j, room)
-                continue
             leader = np.full(best.size if tally is not None else 0, -1)
-            for first, values in sums.blocks_of(wide.windows(best.size), j):
+            for first, values in sums.blocks_of(windows, j, best.size):
                 if tally is not None:
                     which = values.argmax(axis=0)
                     leader = np.where(values[which, np.arange(best.size)] > best, first + which, leader)

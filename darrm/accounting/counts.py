@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from darrm.accounting.many_answers import of_rows
+from darrm.accounting.many_answers import envelope, upper_of_rows
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.voters import among, epsilon_of
-from darrm.errors import InputError
 from darrm.problem.counts import count_vectors
 from darrm.problem.decision import decision_by
 from darrm.problem.model import VoterModel
@@ -15,7 +14,7 @@ from darrm.problem.truths import truths_of
 
 _MOST = 2_000_000  # numbers in all pairs of true answers, and probabilities of all rows
 _ROUNDING = 2.0**-52
-_CLOSE = 1e-2  # relative accuracy
+_WORK = 300_000  # queries times probabilities of all rows above which their own profile is composed, in less time
 
 
 def counts_total(model: VoterModel, queries: int, delta: float) -> float:
@@ -33,7 +32,7 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     >>> from darrm.accounting.counts import counts_total
     >>> group = darrm.VoterGroup(25, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=0)
     >>> round(counts_total(darrm.DecisionProblem([group], epsilon=1.0).model, 100, 1e-6), 2)
-    12.32
+    12.3
     """
     votes = epsilon_of(among(model.affected, queries), delta)
     if len(model.groups) > 1 or not model.known:
@@ -51,7 +50,5 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     if once.sum() * kernel.rounded.shape[1] > _MOST:
         return votes
     rows = OutcomeRows(kernel.rounded[on[once]], kernel.rounded[off[once]], _ROUNDING)
-    try:
-        return min(votes, of_rows(rows, queries, delta, _CLOSE).upper)
-    except InputError:  # delta is below what is unavoidable
-        return votes
+    quick = queries * rows.P.size > _WORK
+    return min(votes, (envelope if quick else upper_of_rows)(rows, queries, delta))

@@ -87,8 +87,8 @@ def of_rows(
     least = _least_delta(rows, queries)
     if delta > least and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
-        envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
-        bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
+        own = envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
+        bounds |= {"own profile, any accountant": own} if math.isfinite(own) else {}
         name = EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
         for fineness in FINENESS:
             check_time()
@@ -169,7 +169,7 @@ def by_one_set(rows: OutcomeRows, queries: int, delta: float) -> float:
     return one_pair(points, queries, delta)
 
 
-def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:
+def envelope(rows: OutcomeRows, queries: int, delta: float) -> float:
     """The largest profile of all rows, composed as one pair; looser, because the worst row depends on epsilon."""
     grid = grid_for(rows, queries, delta, FINENESS[-1])
     one = adaptive.of_bounds(next(adaptive.upper_bounds(rows, grid)), grid)

@@ -23,7 +23,7 @@ from darrm.numerics.deadline import check_time
 Release = TypeVar("Release", bound=AnyRelease)
 FALLBACK = 2.0  # times the budget: that of plans, if an assumption on randomizers fails
 _LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate by less than a thousandth
-_AIM = 0.9993
+AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
 _FLAT = 0.3  # power of the parameter; if the cost grows more slowly, steps are long
@@ -55,11 +55,14 @@ class Budget:
     until: float = math.inf
     fallback: float = math.inf
     of: Mapping[str, float] = field(default_factory=dict)
+    _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
         """The budget with that share of its epsilons."""
         of = {name: epsilon * share for name, epsilon in self.of.items()}
-        return replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
+        made = replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
+        made._totals = self._totals
+        return made
 
     def held(self, release: AnyRelease) -> list[tuple[OneLabel, float]]:
         """The label of each kind of change with its budget, then those without the assumption on randomizers."""
@@ -95,6 +98,14 @@ class Budget:
         label, *others = one_label(release).kinds.values()
         if others:
             return max(map(self.total, (label, *others)))
+        tables = ((), label.table), *label.fewer.items()
+        content = tuple((present, table.shape, table.tobytes()) for present, table in tables)
+        key = label.problem, content, label.guarantee
+        if key not in self._totals:  # a table is often asked for again: its row, a rival that was planned with
+            self._totals[key] = self._total(label)
+        return self._totals[key]
+
+    def _total(self, label: OneLabel) -> float:
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
@@ -118,10 +129,11 @@ def checked_budget(
 
 
 class Spent(NamedTuple, Generic[Release]):
-    """A release and the total cost of its labels."""
+    """A release, the total cost of its labels, and its parameter in a search."""
 
     release: Release
     epsilon: float
+    parameter: float = math.nan
 
 
 def spend(
@@ -162,6 +174,7 @@ def spend(
     low: tuple[float, float] | None = None
     high: tuple[float, float] | None = None
     best: Spent[Release] | None = None
+    tried: list[tuple[float, float]] = []
     flat = False
     x = min(max(guess, least), most)
     for _ in range(tries):
@@ -174,36 +187,52 @@ def spend(
             cost = budget.cost(release)
             if cost > budget.epsilon and hopeless(release):
                 return best
+        if 0 < cost < math.inf:
+            tried.append((x, cost))
         if cost <= budget.epsilon:
             # Fixed voters cover most of it by their own privacy, and all of it if the budget covers their own cost.
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
-            low, best = (x, cost), Spent(release, cost)
+            low, best = (x, cost), Spent(release, cost, x)
             found(best)
             if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
                 break
         else:
             # The cost hardly falls until the output noise hides the voters: take long steps.
-            flat = high is not None and cost > 0.9 * high[1]
+            flat = high is not None and cost > high[1] * (x / high[0]) ** _FLAT
             high = x, cost
             if x <= least:
                 break
-        x = min(max(_next(low, high, _AIM * budget.epsilon, flat), least), most)
+        x = min(max(_next(low, high, tried, AIM * budget.epsilon, flat), least), most)
         if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best
 
 
-def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim: float, flat: bool) -> float:
-    """A parameter whose cost is near ``aim``, if the cost is a power of the parameter between the tried ones."""
+def _next(
+    low: tuple[float, float] | None,
+    high: tuple[float, float] | None,
+    tried: Sequence[tuple[float, float]],
+    aim: float,
+    flat: bool,
+) -> float:
+    """A parameter whose cost is near ``aim``, if the cost is a power of the parameter near there.
+
+    The power is that between the two tried costs nearest to ``aim``, on one side of it or on both.
+    """
+    near = sorted(((math.log(x), math.log(cost / aim)) for x, cost in tried), key=lambda one: abs(one[1]))[:2]
+    power = (near[0][1] - near[1][1]) / (near[0][0] - near[1][0]) if len(near) == 2 else 1.0
+    power = power if power > 0 else 1.0
     if low is not None and high is not None:
-        share = 0.5
+        width, share = math.log(high[0] / low[0]), 0.5
         if low[1] > 0 and math.isfinite(high[1]):
-            share = (math.log(aim) - math.log(low[1])) / (math.log(high[1]) - math.log(low[1]))
-        return float(low[0] * (high[0] / low[0]) ** min(max(share, 0.03), 0.97))
+            share = (near[0][0] - near[0][1] / power - math.log(low[0])) / width
+            if not 0 < share < 1:
+                share = math.log(aim / low[1]) / math.log(high[1] / low[1])
+        return low[0] * math.exp(width * min(max(share, 0.03), 0.97))
     if low is not None:
-        return low[0] * (min(3.0, aim / low[1]) if low[1] > 0 and not flat else 3.0)
+        return low[0] * (min(3.0, (aim / low[1]) ** (1 / power)) if low[1] > 0 and not flat else 3.0)
     if high is not None:
-        return high[0] * (0.2 if flat else max(0.3, aim / high[1]))
+        return high[0] * (0.2 if flat else max(0.3, (aim / high[1]) ** (1 / power)))
     return 0.0
 
 

@@ -146,7 +146,7 @@ class GroupSeparation:
         """The worst case of each block of states, for both answers together."""
         last = self._last  # local to this call: another thread may call meanwhile
         if last is None or last[0] != epsilon:
-            bounds = _Bounds(epsilon, self._exact)
+            bounds = _bounds(epsilon, self._exact)
             last = self._last = epsilon, tuple(self._worst(block, bounds) for block in self._blocks())
         return last[1]
 
@@ -154,7 +154,7 @@ class GroupSeparation:
         """The worst of the cases that `GroupSearch` finds; of all cases where it does not apply."""
         if not self._searches:
             return largest(self.worst_cases(epsilon))
-        bounds, kappa = _Bounds(epsilon, self._exact), _kappa(epsilon)
+        bounds, kappa = _bounds(epsilon, self._exact), _kappa(epsilon)
         found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
         few = sorted(found, key=lambda one: -one[0].excess)[:_LIKELY]
         return largest(self._attained(worst, answer, bounds) for worst, answer in few)
@@ -405,3 +405,6 @@ class _Bounds:
             for answer, sign in ((0, -1.0), (1, 1.0)):
                 np.minimum(bounds[answer], sign * D - W[answer] * kappa + absolute, out=bounds[answer])
         return bounds
+
+
+_bounds = lru_cache(maxsize=16)(_Bounds)  # one epsilon for the votes of all colluders

@@ -40,8 +40,9 @@ def decimals(scale: Decimal, digits: int = DIGITS) -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=16)
 def context(digits: int) -> Context:
-    """A separate decimal context, because the caller's may have another rounding, range or traps."""
+    """A separate decimal context, because the caller's may have another rounding, range or traps; to be copied."""
     return Context(
         prec=digits,
         rounding=ROUND_HALF_EVEN,

@@ -120,18 +120,14 @@ class _Compared:
     def raised(self, baseline: Baseline) -> list[Entry]:
         """The mechanism of the largest parameter within the budget, as a list of one, or of none."""
         family = baseline.family(self.setting.model, self.setting.objective)
-        parameters: dict[int, float] = {}
-        labels: list[OneLabel] = []
 
         def label(parameter: float) -> OneLabel:
-            labels.append(self._label(self.setting, self.setting.table(family.table(parameter))))
-            parameters[id(labels[-1])] = parameter
-            return labels[-1]
+            return self._label(self.setting, self.setting.table(family.table(parameter)))
 
         spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most, **_CLOSELY)
         if spent is None:
             return []
-        said = family.said(parameters[id(spent.release)])
+        said = family.said(spent.parameter)
         return [self.row(baseline.name, said, spent.release.table, self._spent(spent.epsilon))]
 
     def _spent(self, cost: float) -> float | None:
@@ -161,18 +157,13 @@ class _Compared:
             total = more.votes_total(budget.queries, budget.delta, budget.voters)
             said = f"epsilon {at_most(low, 4)} a vote"
             rows.append(self.row("local noise only", said, more.majority(), total, more))
-        found: dict[int, Setting] = {}
-        kept: list[OneLabel] = []
 
         def label(epsilon: float) -> OneLabel:
-            made = self._label(votes(epsilon), setting.majority())
-            found[id(made)] = votes(epsilon)
-            kept.append(made)
-            return made
+            return self._label(votes(epsilon), setting.majority())
 
         spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0), **_CLOSELY)
         if spent is not None:
-            more = found[id(spent.release)]
+            more = votes(spent.parameter)
             said = f"epsilon {at_most(max(group.epsilon for group in more.groups), 4)} a vote"
             plain = "majority" if setting.model.binary else "plurality"
             rows.append(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
-from darrm.accounting.search import Budget, Spent, pays, spend
+from darrm.accounting.search import AIM, Budget, Spent, pays, spend
 from darrm.baselines.baseline import Family
 from darrm.baselines.registry import PLANNED
 from darrm.certificate.certificate import verify
@@ -163,10 +163,13 @@ class _Search:
     def _renyi(self, votes: Setting, total: tuple[float, float]) -> None:
         """The optima for ``votes`` under a Renyi divergence, of orders near that at which Renyi DP would be least.
 
-        It is raised as that of Gaussian noise, order mu^2 / 2. For a second budget, any voters keep one of their own.
+        It is raised as that of Gaussian noise, order mu^2 / 2, each time from the last mu within the budget. For a
+        second budget, any voters keep one of their own; the balance of both is chosen at the first order.
         """
         budget, setting, problem = self.budget, self.setting, votes.problem(1.0, 0.5)
         fallback = (budget.fallback, budget.delta) if budget.fallback < math.inf else None
+        guess = _SHARE * gdp_mu(*total) / math.sqrt(budget.queries)
+        balances = _BALANCES if fallback else (1.0,)
         for times in _ORDERS if problem.binary else _ORDERS_OF_SEVERAL:
             most, order = renyi_of(total, times)
             most_of_any, also = renyi_of(fallback, times) if fallback else (math.inf, math.inf)
@@ -175,7 +178,8 @@ class _Search:
                 program = RenyiProgram(problem, setting.objective, order, shape=setting.shape, also=others)
             except InputError:  # too large to optimise
                 return
-            for balance in _BALANCES if fallback else (1.0,):
+            for balance in balances:
+                before = self.best
                 beside = [balance * also * (most_of_any / most) ** 2] if fallback else []
 
                 def label(
@@ -184,15 +188,19 @@ class _Search:
                     left = max(0.1, budget.until - time.monotonic())
                     return setting.label(table(*(each * mu**2 / 2 for each in orders), time_limit=left))
 
-                spend(
+                spent = spend(
                     label,
                     budget,
-                    _SHARE * most / math.sqrt(budget.queries),
+                    guess,
                     most=MOST_MU,
                     hopeless=lambda release: setting.cost(release.table) >= self._least(),
                     found=self._take_better,
                     tries=_TRIES,
                 )
+                if spent is not None:
+                    guess = spent.parameter * AIM * budget.epsilon / spent.epsilon
+                if self.best is not before:
+                    balances = (balance,)
 
     def noisy_counts(self) -> None:
         """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""

@@ -268,7 +268,7 @@ def _if_colluding(setting: Setting, budget: Budget, design: Design) -> dict[int,
             voters = (but(group, colluders=colluders),)
             problem = decision_by(replace(setting.model, groups=voters), 1.0, 0.5)
             label = OneLabel(problem, design.table, {}, certified=False)
-            found[colluders] = budget.total(label)
+            found[colluders] = budget.total(design if colluders == group.colluders else label)
     return found
 
 

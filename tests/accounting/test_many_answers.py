@@ -84,17 +84,19 @@ def test_bounds_hold_the_full_tree(queries: int) -> None:
 
 
 @pytest.mark.parametrize("fineness", [5, 200])
-def test_sums_of_many_choices_are_those_of_few(fineness: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a sparse matrix and one by one: the same terms in the same order, on one block of points and on several."""
+def test_sums_in_blocks_are_those_at_once(fineness: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same terms in the same order, on one block of points and choices and on several."""
     rows = rows_of(PermuteAndFlip(EPSILON), 10, 3)
     grid = Grid(1 / fineness, 12 * fineness)
-    by_matrix, one_by_one = [], []
-    for few, found in ((0, by_matrix), (10**6, one_by_one)):
-        monkeypatch.setattr(adaptive, "_FEW", few)
+    in_blocks, at_once = [], []
+    for choices, points, found in ((7, 50, in_blocks), (10**6, 10**6, at_once)):
+        monkeypatch.setattr(adaptive, "_ROWS", choices)
+        monkeypatch.setattr(adaptive, "_COLUMNS", points)
+        monkeypatch.setattr(adaptive, "_AT_ONCE", choices * points)
         found += [V.copy() for V in islice(adaptive.upper_bounds(rows, grid), 4)]
     assert len(rows) > 16
-    np.testing.assert_allclose(by_matrix, one_by_one, rtol=1e-14, atol=0)
-    assert 0 < by_matrix[-1][len(by_matrix[-1]) // 3] < 1
+    np.testing.assert_allclose(in_blocks, at_once, rtol=1e-14, atol=0)
+    assert 0 < in_blocks[-1][len(in_blocks[-1]) // 3] < 1
 
 
 def test_answers_that_never_come_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
