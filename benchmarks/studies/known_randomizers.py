@@ -121,7 +121,8 @@ def more(quick: bool) -> list[str]:
     for affected in () if quick else (2, 3):
         plans = [percent(planned(25, 1.0, colluders, affected=affected)) for colluders in (None, 0)]
         said.append(
-            f"If a record affects {affected} of 25 voters, 100 labels within 6: {plans[0]} → {plans[1]} % wrong."
+            f"If a record affects {affected} of 25 voters, {plans[0]} % of 100 labels within 6 are wrong, and {plans[1]} % "
+            "with the randomizer known."
         )
     return said
 
@@ -137,8 +138,9 @@ def fails() -> list[str]:
     kept = optimal(1.0, 0.0, 100, DELTA / even).epsilon  # 12 true answers of each kind, voted for by 12 each
     one = majority(25, 1.0, 0, 1)
     return [
-        f"As stated: at most {at_least(known.upper, 4)} for 100 labels, at least {at_most(known.lower, 4)}; at most "
-        f"{at_least(one.upper, 3)} for one.",
+        "100 labels of the plain majority of 25 voters that randomize as stated cost at most "
+        f"{at_least(known.upper, 4)}, and at least {at_most(known.lower, 4)}; one label costs at most "
+        f"{at_least(one.upper, 3)}.",
         "If the other voters keep and repeat their votes (RAPPOR's permanent response), 12 true answers of each kind "
         f"give 12 votes of each with probability {even:.3f}. Then every label is the vote of the affected voter: "
         f"at least {at_most(kept, 4)}.",
