@@ -121,8 +121,8 @@ def more(quick: bool) -> list[str]:
     for affected in () if quick else (2, 3):
         plans = [percent(planned(25, 1.0, colluders, affected=affected)) for colluders in (None, 0)]
         said.append(
-            f"If a record affects {affected} of 25 voters, {plans[0]} % of 100 labels within 6 are wrong, and {plans[1]} % "
-            "with the randomizer known."
+            f"If a record affects {affected} of 25 voters, {plans[0]} % of 100 labels within 6 are wrong, and "
+            f"{plans[1]} % with the randomizer known."
         )
     return said
 
