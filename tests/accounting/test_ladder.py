@@ -51,7 +51,7 @@ def after_one_label(u: float, v: float, h: float, a: float, s: float) -> float:
     return sum(p * G(a * q / p, s) for p, q in pairs if p > 1e-290)
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(16))
 def test_no_row_needs_more_than_a_step(seed: int) -> None:
     """Rows, levels and a at random, with integrals of their own; in units of the step, to rounding."""
@@ -61,7 +61,7 @@ def test_no_row_needs_more_than_a_step(seed: int) -> None:
     cells, s = _cells(h, pad), labels * h * h * rng.uniform(1.3, 2)
     step = float(_increments(cells, s, (pad, pad), 2 * h * h)[0].max())
     assert h * h < step <= 2 * h * h
-    for place in range(60):
+    for place in range(30):
         u, v = rng.normal(0.75, 1.0, 2) if place % 2 else rng.uniform(-5, 9, 2)
         z = rng.uniform(-math.sqrt(s) / 2, 7)
         a = math.exp(s / 2 + z * math.sqrt(s))
@@ -70,6 +70,7 @@ def test_no_row_needs_more_than_a_step(seed: int) -> None:
         assert over < 1e-6 + 1e-15 / unit
 
 
+@pytest.mark.thorough
 def test_a_step_is_hardly_above_what_one_row_needs() -> None:
     """At large levels a row needs 2 KL: 1.2799 / sigma^2 at most, found on a fine grid of rows."""
     h = 1 / 40
@@ -83,7 +84,7 @@ def test_a_step_is_hardly_above_what_one_row_needs() -> None:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize(("sigma", "s", "z"), [(40.0, 0.1, 5.0), (3.0, 9.0, -1.0), (1.0, 12.0, 3.0), (40.0, 0.01, 5.5)])
+@pytest.mark.parametrize(("sigma", "s", "z"), [(1.0, 12.0, 3.0), (3.0, 9.0, -1.0), (40.0, 0.1, 5.0), (40.0, 0.01, 5.5)])
 def test_cells_bound_rows_between_their_corners(sigma: float, s: float, z: float) -> None:
     """2 (T_r G_s - G_s) / psi_s of rows between the corners, in fifty digits, is below the largest of the cells."""
     h, rng = 1 / sigma, np.random.default_rng(7)
@@ -140,10 +141,10 @@ def some_rows(sigma: float, count: int, seed: int) -> OutcomeRows:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize(("sigma", "queries"), [(7.0, 60), (1.5, 15), (40.0, 400)])
+@pytest.mark.parametrize(("sigma", "queries"), [(7.0, 40), (1.5, 15), (40.0, 400)])
 def test_strategies_of_listed_rows_cost_less(sigma: float, queries: int) -> None:
-    """The exact composition of 60 rows, chosen adaptively: below the ladder, and not by far."""
-    listed = of_rows(some_rows(sigma, 60, 3), queries, 1e-5)
+    """The exact composition of 24 rows, chosen adaptively: below the ladder, and not by far."""
+    listed = of_rows(some_rows(sigma, 24, 3), queries, 1e-5)
     bound = any_votes_epsilon(sigma, queries, 1e-5)
     assert listed.lower <= bound
     assert listed.upper <= bound * (1 + 1e-3)
@@ -169,6 +170,7 @@ PUBLISHED = (
 )
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("sigma", "queries", "delta", "attained", "bound"), PUBLISHED)
 def test_totals_of_pate(sigma: float, queries: int, delta: float, attained: float, bound: float) -> None:
     found = any_votes_epsilon(sigma, queries, delta)
@@ -191,8 +193,8 @@ def test_few_labels_are_the_noisy_counts() -> None:
     )
 
 
-@pytest.mark.first(2)
-@pytest.mark.parametrize(("queries", "epsilon"), [(100, 4.0), (1, 1.0), (3000, 2.0)])
+@pytest.mark.first(1)
+@pytest.mark.parametrize(("queries", "epsilon"), [(20, 4.0), (1, 1.0), (3000, 2.0)])
 def test_the_least_noise_of_a_total_and_the_most_labels_of_a_noise(queries: int, epsilon: float) -> None:
     sigma = any_votes_sigma(queries, epsilon, 1e-5)
     spent = compose(GaussianNoisyMax(sigma), queries, delta=1e-5).upper
@@ -226,6 +228,7 @@ def test_totals_without_numbers_of_votes() -> None:
         compose(GaussianNoisyMax(40.0), 1000, delta=0.0)
 
 
+@pytest.mark.thorough
 def test_a_mechanism_with_votes_is_counted_exactly() -> None:
     """25 teachers: 100 labels of (7.66, 1e-5) where any votes allow fewer."""
     exact = max_queries(GaussianNoisyMax(50**0.5, K=25, classes=3), 7.7, 1e-5)
