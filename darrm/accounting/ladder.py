@@ -44,6 +44,7 @@ _WIDE, _STEEP = 2.5, 16.0  # of a loss / sqrt(s), and of it times z, within whic
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _AXIS_D = ((0.8, 0.025), (2.0, 0.05), (math.inf, 0.06))  # widths of cells, and up to which |d| and |m|
 _AXIS_M = ((2.5, 0.06), (math.inf, 0.15))
+_USUAL_REACH = 7.5
 _AT_ONCE = 4000  # cells
 
 
@@ -63,6 +64,8 @@ class _Cells:
         P of what interpolation between the corners leaves, times its share in the mixture.
     least, most : ndarray, shape (answers, cells)
         Its smallest and largest ln(Q / P).
+    mirror : ndarray, shape (cells,)
+        The cell of the exchanged rows (Q, P), whose d is sqrt(2) shift - d.
     """
 
     P: Array
@@ -72,15 +75,18 @@ class _Cells:
     weight: Array
     least: Array
     most: Array
+    mirror: NDArray[np.int64]
 
     def __len__(self) -> int:
         return int(self.corner.shape[1])
 
     def among(self, which: NDArray[np.bool_]) -> _Cells:
-        """The cells that are chosen."""
+        """The cells that are chosen, each with its mirror."""
         points, corner = np.unique(self.corner[:, which], return_inverse=True)
-        of_cells = (part[:, which] for part in (self.kept, self.weight, self.least, self.most))
-        return _Cells(self.P[:, points], self.loss[:, points], corner.reshape(len(self.corner), -1), *of_cells)
+        mirror = (which.cumsum() - 1)[self.mirror[which]]
+        kept, weight, least, most = (part[:, which] for part in (self.kept, self.weight, self.least, self.most))
+        places = corner.reshape(len(self.corner), -1)
+        return _Cells(self.P[:, points], self.loss[:, points], places, kept, weight, least, most, mirror)
 
     def increments(self, z: Array, s: float) -> Array:
         """Upper bounds on 2 (T_r G_s - G_s) / psi_s at ln a = s / 2 + z sqrt(s), for all rows of each cell.
@@ -107,7 +113,7 @@ class Ladder(NamedTuple):
 
 
 def climbs(sigma: float, queries: int, delta: float) -> bool:
-    """Whether there is a ladder: sigma in [1, 1e6], and delta / queries not below 1e-37 or so."""
+    """Whether there is a ladder: sigma in [1, 1e6], and delta / queries not below some 1e-36."""
     return _SHIFTS[0] <= 1 / sigma <= _SHIFTS[1] and delta * _PADS / (20 * queries) >= _LEAST_PAD
 
 
@@ -125,11 +131,12 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
     Returns
     -------
     float
-        Certified, rounded up. Some 1 percent above the least total for 1,000 labels, and less for more.
+        Certified, rounded up. Some 1 percent above the least total for 1,000 labels at sigma 40, and less for more. If
+        delta / queries is below some 1e-17 and sigma near 1, it may be no less than that of the noisy counts.
 
     Notes
     -----
-    docs/composition.md, "Any number of votes and classes". A second, whatever the number of labels.
+    docs/composition.md, "Any number of votes and classes". One to four seconds; up to half a minute for sigma near 1.
 
     Examples
     --------
@@ -228,15 +235,18 @@ def climb(shift: float, queries: int, pad: float) -> Ladder:
     while done < queries:
         check_time()
         now, later = _increments(cells, level, (pad / (done * harmonic), least_pad), step)
-        if now.max(initial=settled) < step:
-            step, own = float(now.max(initial=settled)), pad / (done * harmonic)
+        found, given = max(float(now.max(initial=settled)), limit), pad / (done * harmonic)
+        if found < step or (found == step and given < own):
+            step, own = found, given
+        # Theorem 2 is for all a, and a cell says nothing of a < 1: there its mirror does.
         low = later <= limit
+        low &= low[cells.mirror]
         if low.any():
             settled, cells = max(settled, float(later[low].max())), cells.among(~low)
         grow = _GROW[len(cells) < _FINE] - 1
         labels = min(queries - done, max(1, int(grow * level / step)))
         if not len(cells):
-            labels, step, own = queries - done, min(step, settled), least_pad
+            labels, step, own = queries - done, settled, least_pad
         done, level, padded = done + labels, level + labels * step, padded + labels * own
     return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12), step)
 
@@ -253,7 +263,7 @@ def _increments(cells: _Cells, s: float, pads: tuple[float, float], most: float)
     free in between if X e^bent <= Y + free at both ends. Beyond the last z, G_(s + c) is at most a quarter of the pad.
     """
     root = math.sqrt(s)
-    ends = [_end(s + most, pad / 4) for pad in pads]
+    ends = [(_end(s + most, pad / 4) - s / 2) / root for pad in pads]
     z = np.linspace(-root / 2, max(ends), 2 + int((max(ends) + root / 2) / _APART))
     X, apart = cells.increments(z, s), z[1] - z[0]
     found = [np.zeros(X.shape[1]), np.zeros(X.shape[1])]
@@ -283,13 +293,13 @@ def _density(z: float, s: float) -> float:
 
 
 def _end(s: float, least: float) -> float:
-    """A z, for level ``s``, from which on G_s is at most ``least``."""
+    """An ln a from which on G_s is at most ``least``."""
     mu = math.sqrt(s)
     low, high = 0.0, s / 2 + 45 * mu
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if gdp_delta(middle, mu) <= least * (1 - 1e-6) else (middle, high)
-    return (high - s / 2) / mu
+    return high
 
 
 def _divergence(loss: Array, z: Array, s: float) -> Array:
@@ -367,7 +377,8 @@ def _axis(first: float, last: float, widths: tuple[tuple[float, float], ...]) ->
     for most, width in widths:
         for end in (-min(most, -first), min(most, last)):
             begin = min(points) if end < 0 else max(points)
-            points += np.linspace(begin, end, max(1, math.ceil(abs(end - begin) / width)) + 1)[1:].tolist()
+            finer = width if most < math.inf else width * min(1.0, _USUAL_REACH / last)  # as far out P falls faster
+            points += np.linspace(begin, end, max(1, math.ceil(abs(end - begin) / finer)) + 1)[1:].tolist()
     return np.unique(points)
 
 
@@ -387,13 +398,14 @@ def _reach(shift: float, pad: float) -> float:
 def _cells(shift: float, pad: float) -> _Cells:
     """Cells that cover the rows of all votes, up to ``pad`` / 2 of probability."""
     move, reach = _ROOT * shift, _reach(shift, pad)
-    d = _axis(-reach, reach + move, _AXIS_D)
+    d = _axis(-reach - move / 2, reach + move / 2, _AXIS_D) + move / 2
     m = np.append(_axis(-_ROOT * reach, reach, _AXIS_M), [_FAR, _FAR])
     over = np.add.outer
-    first, second = _first(d, m), _first(-d, m)
-    other = _Phi(-over(d, m) / _ROOT) * _Phi(-over(-d, m) / _ROOT)
-    P = np.stack([first, second, other])
-    moved = np.stack([np.zeros_like(first)] * 3)
+    P, Q = (
+        np.stack([_first(x, m), _first(-x, m), _Phi(-over(x, m) / _ROOT) * _Phi(-over(-x, m) / _ROOT)])
+        for x in (d, d - move)
+    )
+    moved = np.stack([np.zeros_like(P[0])] * 3)
     for node, weight in zip(_NODES, _WEIGHTS * move / 2, strict=True):
         at = (d - move * (1 - node) / 2)[:, None]
         moved += weight * np.stack([_first_slope(at, m), -_first_slope(-at, m), _other_slope(at, m)])
@@ -401,10 +413,13 @@ def _cells(shift: float, pad: float) -> _Cells:
     outside = (high + far <= -_ROOT * reach) | (far - low <= -_ROOT * reach) | ((near >= reach) & (near < _FAR))
     # Where P and Q of an answer are below a share of the pad, it takes no part.
     u, v = (near + low) / _ROOT, (near - high) / _ROOT
-    most_second = _first(-(d[:-1] - move), m)[:, 1:]
     most_other = np.minimum(_Phi(-near), _Phi(-u) * _Phi(-v))
-    rare = 2 * np.stack([first[1:, 1:], most_second, most_other]) <= pad / 8
+    rare = 2 * np.stack([P[0, 1:, 1:], Q[1, :-1, 1:], most_other]) <= pad / 8
     kept = ~np.broadcast_to(outside, rare[0].shape)
+    kept |= kept[::-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The difference is exact where it is small, and the quotient where it is large.
+        loss = np.where(moved < P / 2, np.log1p(-moved / P), np.log(Q / P))
     numbers = np.arange(d.size * m.size).reshape(d.size, m.size)
     corner = np.stack([part[kept] for part in _corners(numbers)])
     widths = np.diff(d)[:, None] ** 2 / 8, np.diff(m)[None] ** 2 / 8
@@ -415,22 +430,22 @@ def _cells(shift: float, pad: float) -> _Cells:
             second_d, second_m, third_d, third_m = bounds(begin, end, near, far)
             errors.append(widths[0] * second_d + widths[1] * second_m)
         bent = move * (widths[0] * third_d + widths[1] * third_m)
-        left.append(_left(_corners(P[o]), _corners(moved[o]), (errors[0], errors[1]), bent, move))
+        of_corners = _corners(np.stack([P[o], Q[o], moved[o], loss[o]], axis=-1))
+        left.append(_left(of_corners, (errors[0], errors[1]), bent, move))
     weight, least, most = (np.stack(part) for part in zip(*left, strict=True))
     # The third answer, where it is rare: its largest P and its losses between the ends of the cell are enough.
     whole = _whole(d[:-1, None], high, near, far, shift)
-    corners = _corners(P[2] * np.nan_to_num(np.log1p(-moved[2] / np.where(P[2] > 0, P[2], 1.0))) ** 2).max(axis=0)
+    corners = _corners(P[2] * np.nan_to_num(loss[2], posinf=0.0, neginf=0.0) ** 2).max(axis=0)
     alone = whole[0] * _size(*whole[1:]) ** 2 < corners + weight[2] * _size(least[2], most[2]) ** 2
     for part, other in zip((weight, least, most), whole, strict=True):
         part[2] = np.where(alone, other, part[2])
     at_corners = ~rare
     at_corners[2] &= ~alone
     weight, least, most = (np.where(rare, 0.0, part)[:, kept] for part in (weight, least, most))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.log1p(-moved / P)
+    mirror = (kept.cumsum().reshape(kept.shape) - 1)[::-1][kept]
     possible = np.isfinite(loss)
     flat_P, flat_loss = (np.where(possible, part, 0.0).reshape(3, -1) for part in (P, loss))
-    every = _Cells(flat_P, flat_loss, corner, at_corners.astype(np.float64)[:, kept], weight, least, most)
+    every = _Cells(flat_P, flat_loss, corner, at_corners.astype(np.float64)[:, kept], weight, least, most, mirror)
     return every.among(np.ones(len(every), dtype=np.bool_))
 
 
@@ -439,8 +454,8 @@ def _corners(grid: Any) -> Any:
     return np.stack([grid[:-1, :-1], grid[1:, :-1], grid[:-1, 1:], grid[1:, 1:]])
 
 
-def _left(P: Array, moved: Array, curved: tuple[Array, Array], bent: Array, move: float) -> tuple[Array, Array, Array]:
-    """``weight``, ``least`` and ``most`` of one answer of `_Cells`, from P and P - Q at the corners.
+def _left(of_corners: Array, curved: tuple[Array, Array], bent: Array, move: float) -> tuple[Array, Array, Array]:
+    """``weight``, ``least`` and ``most`` of one answer of `_Cells`, from P, Q, P - Q and ln(Q / P) at the corners.
 
     P is within ``curved[0]``, Q within ``curved[1]``, and P - Q within ``bent``, of what is interpolated between the
     corners. So (P, Q) is a mixture of the corners, with weight 1 - share, and of (P*, Q*), with P* and Q* within a
@@ -448,8 +463,9 @@ def _left(P: Array, moved: Array, curved: tuple[Array, Array], bent: Array, move
     below 1, the weight is so large that the cell has no increment.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        loss, least_P = np.log1p(-moved / P), P.min(axis=0)
-        error = np.maximum(curved[0] / least_P, curved[1] / (P - moved).min(axis=0))
+        P, Q, moved, loss = np.moveaxis(of_corners, -1, 0)
+        least_P = P.min(axis=0)
+        error = np.maximum(curved[0] / least_P, curved[1] / Q.min(axis=0))
         # Where P - Q changes its sign, a larger ratio than that of the corners.
         difference = bent / least_P
         ratio = np.maximum(np.abs(moved / P).max(axis=0), _SLIGHT * move)

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import darrm
-from darrm.accounting import OutcomeRows, compose, max_queries, noisy_max_parameter
-from darrm.accounting.gaussian import gdp_epsilon
+from darrm.accounting import OutcomeRows, compose, ladder, max_queries, noisy_max_parameter
+from darrm.accounting.gaussian import gdp_delta, gdp_epsilon
 from darrm.accounting.ladder import (
     _cells,
     _divergence,
@@ -129,6 +129,45 @@ def test_integrals_are_upper_bounds_and_close(s: float) -> None:
             assert found[i, j] >= exact * (1 - 1e-9)
             if abs(loss) <= 2.5 * math.sqrt(s):
                 assert found[i, j] <= exact * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "labels"), [(1.0, 20), (40.0, 300)])
+def test_beyond_the_last_a_nothing_is_left(sigma: float, labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G_(s + c) is at most a quarter of a pad at the last a at which a step is compared."""
+    compared: list[float] = []
+    evaluated = ladder._Cells.increments
+
+    def noted(self: ladder._Cells, z: Floats, s: float) -> Floats:
+        if math.isfinite(s):
+            compared.append(float(s / 2 + z[-1] * math.sqrt(s)))
+        return evaluated(self, z, s)
+
+    h, pad = 1 / sigma, 1e-9
+    monkeypatch.setattr(ladder._Cells, "increments", noted)
+    s = 1.4 * labels * h * h
+    step = float(_increments(_cells(h, pad), s, (pad, pad), 2 * h * h)[0].max())
+    assert gdp_delta(compared[-1], math.sqrt(s + min(step, 2 * h * h))) <= pad / 4
+
+
+@pytest.mark.parametrize("sigma", [1.0, 40.0])
+def test_every_cell_has_the_cell_of_its_exchanged_rows(sigma: float) -> None:
+    """By exchange the first two answers have the losses of the other, with the other sign, at mirrored corners."""
+    cells = _cells(1 / sigma, 1e-9)
+    assert (cells.mirror[cells.mirror] == np.arange(len(cells))).all()
+    here, there = cells.loss[:, cells.corner], cells.loss[:, cells.corner[:, cells.mirror]]
+    seen = (cells.P[0][cells.corner] > 1e-12) & (cells.P[1][cells.corner[[1, 0, 3, 2]][:, cells.mirror]] > 1e-12)
+    assert np.allclose(here[0][seen], -there[1][[1, 0, 3, 2]][seen], rtol=1e-7, atol=1e-12)
+    few = cells.among(np.arange(len(cells)) % 2 == np.arange(len(cells))[cells.mirror] % 2)
+    assert (few.mirror[few.mirror] == np.arange(len(few))).all()
+
+
+@pytest.mark.parametrize(
+    ("sigma", "queries", "delta"), [(1e5, 10**7, 0.1), (1e6, 10**7, 0.006), (1000.0, 10**6, 0.1), (1e4, 10**7, 1e-3)]
+)
+def test_large_pads_are_no_more_than_what_they_may_be(sigma: float, queries: int, delta: float) -> None:
+    found = climb(1 / sigma, queries, delta * 1e-2)
+    assert found.pad <= delta * 1e-2
+    assert any_votes_epsilon(sigma, queries, delta) <= gdp_epsilon(math.sqrt(2 * queries) / sigma, delta) + 1e-200
 
 
 def some_rows(sigma: float, count: int, seed: int) -> OutcomeRows:
