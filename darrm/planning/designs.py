@@ -197,7 +197,7 @@ class _Search:
                     found=self._take_better,
                     tries=_TRIES,
                 )
-                if spent is not None:
+                if spent is not None and spent.epsilon > 0:
                     guess = spent.parameter * AIM * budget.epsilon / spent.epsilon
                 if self.best is not before:
                     balances = (balance,)
