@@ -83,7 +83,7 @@ def test_a_step_is_hardly_above_what_one_row_needs() -> None:
     assert 1.2798 * h * h < most < limit < 1.004 * most
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("sigma", "s", "z"), [(1.0, 12.0, 3.0), (3.0, 9.0, -1.0), (40.0, 0.1, 5.0), (40.0, 0.01, 5.5)])
 def test_cells_bound_rows_between_their_corners(sigma: float, s: float, z: float) -> None:
     """2 (T_r G_s - G_s) / psi_s of rows between the corners, in fifty digits, is below the largest of the cells."""
@@ -232,7 +232,7 @@ def test_few_labels_are_the_noisy_counts() -> None:
     )
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("queries", "epsilon"), [(20, 4.0), (1, 1.0), (3000, 2.0)])
 def test_the_least_noise_of_a_total_and_the_most_labels_of_a_noise(queries: int, epsilon: float) -> None:
     sigma = any_votes_sigma(queries, epsilon, 1e-5)
