@@ -52,7 +52,7 @@ def after_one_label(u: float, v: float, h: float, a: float, s: float) -> float:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_row_needs_more_than_a_step(seed: int) -> None:
     """Rows, levels and a at random, with integrals of their own; in units of the step, to rounding."""
     rng = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def some_rows(sigma: float, count: int, seed: int) -> OutcomeRows:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize(("sigma", "queries"), [(7.0, 40), (1.5, 15), (40.0, 400)])
+@pytest.mark.parametrize(("sigma", "queries"), [(7.0, 40), (30.0, 150)])
 def test_strategies_of_listed_rows_cost_less(sigma: float, queries: int) -> None:
     """The exact composition of 24 rows, chosen adaptively: below the ladder, and not by far."""
     listed = of_rows(some_rows(sigma, 24, 3), queries, 1e-5)
