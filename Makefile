@@ -11,11 +11,12 @@ demo: $(DONE)
 
 # SCIPY_ARRAY_API: scikit-learn's checks of estimators leave out thirteen without it.
 # Compiled tests are kept even where the environment says not to: else every worker compiles all of them, every time.
-PYTEST := SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
+# OPENBLAS_NUM_THREADS: there is a worker for each core.
+PYTEST := SCIPY_ARRAY_API=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
 
-# One in every kind; OPENBLAS_NUM_THREADS: there is a worker for each core.
+# One in every kind.
 test: $(DONE)
-	OPENBLAS_NUM_THREADS=1 $(PYTEST) --dist worksteal -m "not slow and not thorough"
+	$(PYTEST) --dist worksteal -m "not slow and not thorough"
 
 thorough: $(DONE)
 	$(PYTEST) --dist worksteal -m "thorough and not slow"
