@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -126,16 +126,23 @@ def of_labels(
     mechanism: CountMechanism, K: int, classes: int, queries: int, delta: float, tolerance: float = 1e-3
 ) -> Total:
     """`darrm.accounting.compose` for noisy max and permute-and-flip; for any votes where there are too many to list."""
-    try:
-        rows = rows_of(mechanism, K, classes)
-    except InputError:  # too many votes, or too wide a noise
-        if not of_counts(mechanism, queries, delta):
-            raise
+    plain = of_counts(mechanism, queries, delta)
+    rows = _listed(mechanism, (K, classes), plain)
+    if rows is None:
         return replace(of_any_votes(mechanism, queries, delta, (K, classes)), K=K, classes=classes)
-    others = of_counts(mechanism, queries, delta)
-    others = {name: bound for name, bound in others.items() if name in (_RENYI, GAUSSIAN)}
+    others = {name: bound for name, bound in plain.items() if name in (_RENYI, GAUSSIAN)}
     total = of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), others)
     return replace(total, K=K, classes=classes)
+
+
+def _listed(mechanism: CountMechanism, votes: tuple[int, int] | None, plain: Mapping[str, float]) -> OutcomeRows | None:
+    """`rows_of`; None for any votes, and where they cannot be listed but there are bounds for any votes."""
+    try:
+        return None if votes is None else rows_of(mechanism, *votes)
+    except InputError:  # too many votes, or too wide a noise
+        if not plain:
+            raise
+        return None
 
 
 def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, worst: tuple[int, int] = (1, 2)) -> Total:
@@ -143,12 +150,7 @@ def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, worst: t
 
     ``lower`` is attained by votes of these K and classes that are divided between two classes.
     """
-    bounds = bounds_of_any_votes(mechanism, queries, delta)
-    if not bounds:
-        raise InputError(
-            f"{type(mechanism).__name__} states no sigma and no epsilon of one label, or delta = {delta:g} is too "
-            "small for them, so there is no total for any votes. Pass K and classes."
-        )
+    bounds = _of_any_votes(mechanism, queries, delta)
     upper = min(bounds.values())
     K, classes = worst
     votes = np.zeros((2, classes), dtype=np.int64)
@@ -176,17 +178,24 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     return Fraction(epsilon), Fraction(0)
 
 
-def bounds_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
-    """`of_counts`, and that of the labels themselves for Gaussian noise."""
+def _of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+    """`of_counts`, and the bound of the labels themselves for Gaussian noise; `InputError` if there is none."""
     bounds = of_counts(mechanism, queries, delta)
     sigma: float | None = getattr(mechanism, "sigma", None)
-    climbed = math.inf if sigma is None or not delta else any_votes_epsilon(sigma, queries, delta)
+    if not bounds and sigma is not None:
+        raise InputError(f"delta must be above 0 for Gaussian noise. Got {delta:g}. Pass for instance 1e-5.")
+    if not bounds:
+        raise InputError(
+            f"{type(mechanism).__name__} states neither sigma nor epsilon, so there is no total for any votes. Pass K "
+            "and classes."
+        )
+    climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta)
     return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
 
 
 def upper_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> float:
-    """The least of `bounds_of_any_votes`; infinite if there is none."""
-    return min(bounds_of_any_votes(mechanism, queries, delta).values(), default=math.inf)
+    """The total epsilon for any number of votes and classes."""
+    return min(_of_any_votes(mechanism, queries, delta).values())
 
 
 class Allowed(NamedTuple):
@@ -204,16 +213,16 @@ def queries_within(
     def by_counts(n: int) -> bool:
         return min(of_counts(mechanism, n, delta).values(), default=math.inf) <= epsilon
 
+    plain = of_counts(mechanism, 1, delta) if votes else _of_any_votes(mechanism, 1, delta)
     best = largest_that(most, by_counts)
-    exact = votes is not None and delta > 0 and epsilon < FAR and best <= _MOST_EXACT
-    with suppress(InputError):  # too many votes, or too wide a noise
-        if votes is not None and exact:
-            rows = rows_of(mechanism, *votes)
-            return Allowed(max(best, within(rows, None, epsilon, delta, most)), "exact")
+    if delta > 0 and epsilon < FAR and best <= _MOST_EXACT:
+        rows = _listed(mechanism, votes, plain)
+        if rows is not None:
+            return Allowed(max(best, within(rows, _guaranteed(mechanism, rows), epsilon, delta, most)), "exact")
     sigma: float | None = getattr(mechanism, "sigma", None)
     if sigma is None or not delta:
         return Allowed(best, "optimal composition")
-    return Allowed(max(best, any_votes_queries(sigma, epsilon, delta, most)), LADDER)
+    return Allowed(any_votes_queries(sigma, epsilon, delta, best, most), LADDER)
 
 
 def of_counts(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
@@ -319,12 +328,7 @@ def noisy_max_parameter(
     def cost(strength: float) -> float:
         mechanism = made(strength)
         plain = of_counts(mechanism, queries, delta)
-        try:
-            rows = None if votes is None else rows_of(mechanism, *votes)
-        except InputError:
-            if not plain:
-                raise
-            rows = None
+        rows = _listed(mechanism, votes, plain)
         if rows is None:
             return min(plain.values())
         exact = upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows))

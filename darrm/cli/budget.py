@@ -13,6 +13,7 @@ from darrm.problem.groups import without_privacy
 from darrm.show import wording
 
 if TYPE_CHECKING:
+    from darrm.accounting.fresh import Total
     from darrm.design.design import Design
 
 
@@ -48,11 +49,11 @@ def command(
 
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
-    if (file is None) == (noisy_max is None):
-        raise click.UsageError("Pass either the file of a design or --noisy-max SIGMA.")
-    if file is None:
+    if noisy_max is not None and file is None:
         _of_noisy_max(noisy_max, queries, total_epsilon, delta, voters, as_json)
         return
+    if file is None or noisy_max is not None:
+        raise click.UsageError("Pass either the file of a design or --noisy-max SIGMA.")
     design = load(file)
     voters = check_voters(voters, [group.epsilon for group in design.problem.groups])
     absent = design.absent
@@ -90,21 +91,20 @@ def command(
     console = common.console()
     for kind, own in (total.of or {"": total}).items():
         console.print(f"A change in {kind}. " * bool(kind) + wording.cost(own, design.problem.kinds[kind]))
-        for name, value in sorted(own.bounds.items(), key=lambda item: item[1]):
-            console.print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
+        _print_bounds(own)
     if any(wording.rule(name) == wording.PURE for own in (total, *total.of.values()) for name in own.bounds):
         console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
 
 
 def _of_noisy_max(
-    sigma: float | None, queries: int | None, total_epsilon: Any, delta: float, voters: str | None, as_json: bool
+    sigma: float, queries: int | None, total_epsilon: Any, delta: float, voters: str | None, as_json: bool
 ) -> None:
     from darrm.accounting.composition import compose
     from darrm.accounting.search import max_queries
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
-    console, mechanism = common.console(), GaussianNoisyMax(sigma)  # type: ignore[arg-type]
+    console, mechanism = common.console(), GaussianNoisyMax(sigma)
     if queries is None:
         most = max_queries(mechanism, total_epsilon, delta, voters=voters)
         if as_json:
@@ -119,12 +119,16 @@ def _of_noisy_max(
         price = f"({wording.at_least(total.upper)}, {wording.exactly(delta)})-DP, certified"
         console.print(f"{queries} labels together are {price}." if queries > 1 else f"One label is {price}.")
         console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
-        for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
-            console.print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
+        _print_bounds(total)
     console.print(
         "This holds for any numbers of teachers and classes, if a change of one record changes one vote, or adds or "
         "takes away one, and every label has new noise."
     )
+
+
+def _print_bounds(total: Total) -> None:
+    for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
+        common.console().print(f"  {wording.at_least(value):>10}  by {wording.rule(name)}")
 
 
 def _rests_on(design: Design, voters: str | None, absent: bool) -> str:
