@@ -121,7 +121,7 @@ def remarks(plan: Plan) -> list[str]:
     if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
         better = ["ask fewer queries", "raise the privacy budget"]
         better += ["check whether fewer voters are affected (max_affected)"] * (plan.design.problem.max_affected > 1)
-        better += ["see whether the voters' randomizer may be stated (docs/known_randomizers.md)"] * _may_state(plan)
+        better += ["see whether the voters' randomizer may be stated (randomizer, colluders)"] * _may_state(plan)
         poor = "" if _hardly(plan) else f"These labels are hardly better than {chance}. "
         said.append(f"{poor}To improve them, {', '.join(better[:-1])}, or {better[-1]}.")
     if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:
