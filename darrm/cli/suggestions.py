@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
 _QUERIES = (100, 10, 1)
 
@@ -51,19 +52,20 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
     return words
 
 
-def suggest_release(file: Path | None, design: Design, ledger: Path | None = None) -> None:
+def suggest_release(file: Path | None, design: Design | GaussianNoisyMax, ledger: Path | None = None) -> None:
     """Suggest `darrm release` for the user's votes."""
-    last = getattr(design.problem, "n_classes", 2) - 1
+    problem: Any = design.problem
+    last = getattr(problem, "n_classes", 2) - 1
     votes = "0 and 1" if last == 1 else f"0 to {last}"
-    names = getattr(design.problem, "names", ())
+    names = getattr(problem, "names", ())
     if any(name != str(number) for number, name in enumerate(names)):
         from darrm.show.wording import listed
 
         votes = f"{listed(names)}, or {votes},"
     absent = "; -1 or nothing where a voter is absent" if getattr(design, "absent", False) else ""
-    named = " by its name" if getattr(design.problem, "voters", None) else ""
+    named = " by its name" if getattr(problem, "voters", None) else ""
     suggest(
-        f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} "
+        f"To release labels for votes (a header, then a column of {votes} for each of {problem.K} "
         f"voters{named}{absent})",
         *("release", file, "--votes", "votes.csv", "--out", "labels.csv", *(("--ledger", ledger) if ledger else ())),
     )
