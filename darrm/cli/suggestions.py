@@ -71,16 +71,16 @@ def suggest_release(file: Path | None, design: Design | GaussianNoisyMax, ledger
     )
 
 
-def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES) -> None:
+def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES) -> None:
     """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for."""
     from darrm.problem.groups import without_privacy
     from darrm.show.markup import shown
 
     kind, which = ["--voters", "fresh"], ", if voters are fresh (for voters trained with DP once pass fixed)"
-    if without_privacy(design.problem.groups):
+    if without_privacy(problem.groups):
         kind, which = [], ""
     for number in queries:
-        most = max(kind.delta for kind in design.problem.kinds.values())
+        most = max(getattr(kind, "delta", 0.0) for kind in problem.kinds.values())
         delta = max(1e-5, float(shown(2 * number * most, 1, up=True)))
         if delta <= 1e-3:
             labels = f"{number} label{'s' * (number > 1)}"

@@ -148,7 +148,7 @@ def plan(
     Returns
     -------
     Plan
-        ``darrm.accounting.compose`` of what is ``chosen`` at ``total_delta`` is at most ``total_epsilon``.
+        ``darrm.accounting.compose`` of its ``chosen`` release at ``total_delta`` is at most ``total_epsilon``.
 
     Raises
     ------
