@@ -163,6 +163,7 @@ def command(
             wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
             for problem, absent in rests_on
         )
+        rests = rests or wording.of_noisy_max(None).removeprefix("This holds for any numbers of teachers and classes, ")
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
