@@ -356,7 +356,8 @@ class Ledger:
         state = self._state()
         account = _known(state, design)
         other = state.rule == "exact" and account.name not in state.of_labels
-        other |= isinstance(account, Labels) and rules.other_voters(state, account.problem) is not None
+        if isinstance(design, Design):
+            other |= rules.other_voters(state, design.problem) is not None
         return account.charged, 0 if other else rules.remaining(state, account)
 
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
