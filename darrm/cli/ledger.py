@@ -96,7 +96,7 @@ def charge(
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
     if [file, noisy_max, epsilon, noise_multiplier].count(None) != 3:
-        raise click.UsageError("Charge FILE, or a mechanism by --noisy-max, --epsilon or --noise-multiplier.")
+        raise click.UsageError("Charge a design, FILE, or a mechanism by --noisy-max, --epsilon or --noise-multiplier.")
     if epsilon is None and delta is not None:
         raise click.UsageError("--delta goes with --epsilon.")
     if noise_multiplier is None and not (sampling_rate is None and steps is None):

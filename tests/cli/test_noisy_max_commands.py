@@ -117,3 +117,40 @@ def test_a_plan_by_noisy_max_is_shown_in_notebooks(here: Path) -> None:
     assert "No table fits the votes of 250 voters" in plan._repr_html_()
     with pytest.raises(darrm.InputError, match="This one has neither"):
         plot_plan(plan)
+
+
+def test_labels_are_charged_to_a_ledger(planned: GaussianNoisyMax, capsys: pytest.CaptureFixture[str]) -> None:
+    votes_file("votes.csv", 3)
+    total = "--total-epsilon 4 --total-delta 1e-5"
+    assert main(f"ledger create book.json plan.json {total}".split()) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rule exact: 0 labels released, 5 left." in said
+    assert "This holds for any numbers of teachers and classes, if a change of one record changes one vote" in said
+    release = ["release", "plan.json", "--votes", "votes.csv", "--ledger", "book.json", "--out"]
+    assert main([*release, "labels.csv"]) == 0
+    beside = capsys.readouterr().err
+    assert "Charged to book.json: 3 labels of fresh voters so far, 2 left;" in beside
+    assert "(4, 1e-05)-DP together, rule exact, if a change of one record changes one vote, or adds" in beside
+    assert main([*release, "more.csv"]) == 3
+    assert capsys.readouterr().err.startswith("darrm: 3 more labels would overspend: 3 of 5 are released.")
+    assert not Path("more.csv").exists()
+    assert main(["ledger", "show", "book.json", "plan.json", "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["released"], status["left"]) == (3, 2)
+    assert len(status["rests_on"]) == 1
+
+
+def test_noise_is_charged_without_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    total = "--total-epsilon 4 --total-delta 1e-5"
+    assert main(f"ledger create book.json {total} --voters fresh --rule renyi".split()) == 0
+    GaussianNoisyMax(40.0, K=250, classes=10).save("plan.json")
+    assert main(["ledger", "charge", "book.json", "--noisy-max", "20", "--times", "4"]) == 0
+    assert main(["ledger", "charge", "book.json", "plan.json", "--times", "2"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "show", "book.json", "plan.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "4 x labels of Gaussian noisy max, sigma 20 and 2 x labels of Gaussian noisy max, sigma 40" in said
+    assert "a change of one record changes one vote of noisy max at most" in said
+    assert "Labels of this noisy max (sigma 40) that the remaining budget covers: " in said
+    assert main(["ledger", "charge", "book.json", "plan.json", "--noisy-max", "20"]) == 2
+    assert "Charge a design, FILE, or a mechanism by --noisy-max" in capsys.readouterr().err
