@@ -37,7 +37,7 @@ class OfCounts:
     leak more: a mechanism without them may release labels that no total covers.
     """
 
-    _parameter: ClassVar[str]  # the name of the noise parameter
+    _parameters: ClassVar[tuple[str, ...]]  # of the noise, by name
 
     def __init__(self, K: int | None, classes: int | None) -> None:
         if (K is None) != (classes is None):
@@ -49,12 +49,14 @@ class OfCounts:
         self.classes = None if classes is None else whole("classes", classes, 2, MAX_CLASSES)
 
     def __repr__(self) -> str:
-        held = "" if self.K is None else f", K={self.K}, classes={self.classes}"
-        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r}{held})"
+        held = () if self.K is None else ("K", "classes")
+        said = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*self._parameters, *held))
+        return f"{type(self).__name__}({said})"
 
-    def __reduce__(self) -> tuple[object, tuple[float]]:
+    def __reduce__(self) -> tuple[object, tuple[float, ...]]:
         """Pickled by its arguments, because samplers cannot be pickled."""
-        return partial(type(self), K=self.K, classes=self.classes), (getattr(self, self._parameter),)
+        noise = tuple(getattr(self, name) for name in self._parameters)
+        return partial(type(self), K=self.K, classes=self.classes), noise
 
     def __setattr__(self, name: str, value: object) -> None:
         """Attributes are set once, because totals and noise were computed for the first values."""
