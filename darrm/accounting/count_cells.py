@@ -167,12 +167,12 @@ def _reach(shift: float, pad: float) -> float:
         reach += 0.1
 
 
-@lru_cache(maxsize=2)
-def cells_of(shift: float, pad: float) -> Cells:
-    """Cells that cover the rows of all votes, up to ``pad`` / 2 of probability."""
+@lru_cache(maxsize=3)
+def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
+    """Cells that cover the rows of all votes, or with ``two`` those of two classes, up to ``pad`` / 2 of probability."""
     move, reach = _ROOT * shift, _reach(shift, pad)
     d = _axis(-reach - move / 2, reach + move / 2, _AXIS_D) + move / 2
-    m = np.append(_axis(-_ROOT * reach, reach, _AXIS_M), [_FAR, _FAR])
+    m = np.append(reach if two else _axis(-_ROOT * reach, reach, _AXIS_M), [_FAR, _FAR])
     over = np.add.outer
     P, Q = (
         np.stack([_first(x, m), _first(-x, m), distribution(-over(x, m) / _ROOT) * distribution(-over(-x, m) / _ROOT)])
