@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles import noisy_max as oracle
 from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
@@ -51,9 +50,9 @@ def test_no_check_needs_more_than_a_step(seed: int) -> None:
 
 def test_checks_cost_two_over_pi_of_the_largest_count_in_the_limit() -> None:
     """Half of what a label of two classes costs at half the variance, and never more than Gaussian DP."""
-    few, many = (climb(math.sqrt(0.5) / 150, n, 1e-8, two=True) for n in (640, 10**6))
+    few, many = (climb(math.sqrt(0.5) / 150, n, 1e-8, two=True) for n in (640, 10**4))
     assert few.level * 150**2 / 640 == pytest.approx(0.645, abs=1e-3)
-    assert 2 / math.pi < many.level * 150**2 / 10**6 < 0.6384
+    assert 2 / math.pi < many.level * 150**2 / 10**4 < 0.6391
     assert many.pad <= 1e-8
 
 
@@ -116,12 +115,17 @@ def test_labels_and_checks_in_any_order_cost_less(sigma: float, sigma_check: flo
 
 @lru_cache
 def releases(threshold: float, sigma_check: float, sigma: float, K: int, classes: int) -> tuple[Floats, Floats]:
-    """All neighbouring votes of K voters: Pr[label or, last, none] on both, by integrals of FLINT."""
+    """All neighbouring votes of K voters: Pr[label or, last, none] on both, by integrals."""
 
     @lru_cache
     def chances(votes: tuple[int, ...]) -> list[float]:
         passes = ndtr((max(votes) - threshold) / sigma_check)
-        return [passes * float(p) for p in oracle.gaussian(votes, sigma)] + [1 - passes]
+        labels = [quad(density, -math.inf, math.inf, (votes, j), epsabs=1e-13)[0] for j in range(classes)]
+        return [passes * float(p) for p in labels] + [1 - passes]
+
+    def density(t: float, votes: tuple[int, ...], j: int) -> float:
+        behind = [ndtr((t - n) / sigma) for i, n in enumerate(votes) if i != j]
+        return float(math.prod(behind) * norm.pdf(t, votes[j], sigma))
 
     P, Q = [], []
     for known in product(range(K), repeat=classes):
@@ -145,8 +149,9 @@ def excess(rows: tuple[Floats, Floats], queries: int, answers: int, a: Floats) -
     return np.asarray(((P[:, :-1] * labels).sum(axis=-1) + P[:, -1] * none).max(axis=-1))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("K", "classes", "queries", "answers"), [(4, 2, 3, 1), (4, 2, 3, 3), (3, 3, 3, 2), (2, 4, 2, 1)])
-@pytest.mark.parametrize("noise", [(2.0, 1.0, 1.0), (3.0, 2.0, 3.0)])
+@pytest.mark.parametrize("noise", [(3.0, 2.0, 3.0), (2.0, 1.0, 1.0)])
 def test_no_strategy_costs_more_than_a_total(
     K: int, classes: int, queries: int, answers: int, noise: tuple[float, float, float]
 ) -> None:
@@ -178,9 +183,9 @@ def test_a_cap_is_counted() -> None:
 
 
 def test_narrow_noise_of_checks_is_that_of_the_largest_count() -> None:
-    found = _together(3.0, 20, 1e-5, Checks(0.0, 0.5, 10))
-    assert found.level == pytest.approx(climb(1 / 3, 10, 5e-8).level + 20 * 4)
-    assert found.pad <= 5e-8
+    found = _together(3.0, 20, 1e-5, Checks(0.0, 0.5, 5))
+    assert found.level == pytest.approx(5 * 2 / 9 + 20 * 4)
+    assert found.pad == 0
 
 
 @pytest.mark.thorough
