@@ -171,7 +171,7 @@ def _reach(shift: float, pad: float) -> float:
 
 @lru_cache(maxsize=3)
 def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
-    """Cells that cover the rows of all votes, or with ``two`` those of two classes, up to ``pad`` / 2 of probability."""
+    """Cells of the rows of all votes, or with ``two`` of those of two classes, up to ``pad`` / 2 of probability."""
     move, reach = _ROOT * shift, _reach(shift, pad)
     d = _axis(-reach - move / 2, reach + move / 2, _AXIS_D) + move / 2
     m = np.append([] if two else _axis(-_ROOT * reach, reach, _AXIS_M), [_FAR, _FAR])

@@ -153,9 +153,7 @@ def _listed(mechanism: CountMechanism, votes: tuple[int, int] | None, plain: Map
         return None
 
 
-def of_any_votes(
-    mechanism: CountMechanism, queries: int, delta: float, votes: tuple[int, int] | None = None
-) -> Total:
+def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, votes: tuple[int, int] | None = None) -> Total:
     """The total for any number of votes and classes, by the stated sigma or epsilon of one label.
 
     ``lower`` is attained by votes of these K and classes, or of some, that are divided between two classes.

@@ -51,8 +51,8 @@ class ConfidentNoisyMax(OfCounts):
     Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson, "Scalable private learning with PATE" (ICLR 2018),
     Algorithm 1. One vote changes the largest count by 1 at most, so a check is a Gaussian mechanism of sensitivity 1.
 
-    With ``answers`` the object counts in memory: after a restart make it for those that are left, and count the
-    queries of both. Copies would count apart, so it cannot be copied or pickled then.
+    With ``answers`` the object counts in memory: after a restart make it for the labels that are left, and count
+    the queries of both. Copies would count apart, so it cannot be copied or pickled then.
 
     Examples
     --------

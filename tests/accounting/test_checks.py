@@ -76,7 +76,10 @@ def worst_excess(labels: list[Pair], checks: list[Pair], answers: int, queries: 
     """Of labels and checks in any adaptive order, a little above it: chords lie above a convex function."""
     grid = np.exp(np.linspace(-9, 9, 1000))
     grid = np.concatenate([[0.0], grid])
-    steps = [[(P[o], np.minimum(grid * Q[o] / P[o], grid[-1])) for P, Q in rows for o in range(len(P))] for rows in (labels, checks)]
+    steps = [
+        [(P[o], np.minimum(grid * Q[o] / P[o], grid[-1])) for P, Q in rows for o in range(len(P))]
+        for rows in (labels, checks)
+    ]
     sizes = [len(labels[0][0]), 2]
 
     def after(V: Floats, kind: int) -> Floats:
@@ -101,7 +104,9 @@ def brink(sigma: float, sigma_check: float) -> tuple[list[Pair], list[Pair]]:
     """The worst rows, rows of two classes, and some more, in both directions."""
     h, k = 1 / sigma, 1 / sigma_check
     near = [(0.75, 0.75), (0.75 + h, 0.75), (9.0, 9.0), (9.0 + h, 9.0 - h), (0.2, 1.4)]
-    return label_rows(sigma, near + [(v + h, u - h) for u, v in near]), check_rows(sigma_check, [k / 2, 0.0, k, -0.5, k + 0.5, 2.0])
+    return label_rows(sigma, near + [(v + h, u - h) for u, v in near]), check_rows(
+        sigma_check, [k / 2, 0.0, k, -0.5, k + 0.5, 2.0]
+    )
 
 
 @pytest.mark.thorough
@@ -150,7 +155,9 @@ def excess(rows: tuple[Floats, Floats], queries: int, answers: int, a: Floats) -
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize(("K", "classes", "queries", "answers"), [(4, 2, 3, 1), (4, 2, 3, 3), (3, 3, 3, 2), (2, 4, 2, 1)])
+@pytest.mark.parametrize(
+    ("K", "classes", "queries", "answers"), [(4, 2, 3, 1), (4, 2, 3, 3), (3, 3, 3, 2), (2, 4, 2, 1)]
+)
 @pytest.mark.parametrize("noise", [(3.0, 2.0, 3.0), (2.0, 1.0, 1.0)])
 def test_no_strategy_costs_more_than_a_total(
     K: int, classes: int, queries: int, answers: int, noise: tuple[float, float, float]
@@ -159,7 +166,9 @@ def test_no_strategy_costs_more_than_a_total(
     rows, delta = releases(*noise, K, classes), 1e-3
     for votes in ({}, {"K": K, "classes": classes}):
         total = compose(ConfidentNoisyMax(*noise, answers=answers, **votes), queries, delta=delta)
-        attained = [float(excess(rows, queries, answers, np.array(math.exp(x)))) for x in (total.upper, total.lower - 1e-9)]
+        attained = [
+            float(excess(rows, queries, answers, np.array(math.exp(x)))) for x in (total.upper, total.lower - 1e-9)
+        ]
         assert attained[0] <= delta
         assert not votes or attained[1] >= delta
         assert total.lower <= total.upper
