@@ -512,6 +512,7 @@ def test_the_command_says_what_fails_and_what_holds(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["estimator_checks.py"])
     monkeypatch.setattr(estimator_checks, "ENSEMBLE", [])
+    monkeypatch.setattr(estimator_checks, "PLANNED", [])
     monkeypatch.setattr(estimator_checks, "LEARNING", [RandomizedResponseClassifier(1.0)])
     assert estimator_checks.main() == 0
     assert "5 cannot hold" in capsys.readouterr().out
