@@ -7,7 +7,8 @@ excess V of the labels so far after one more label by the row r, and G_s for the
     T_r G_s <= G_(s + c) + pad   for every row r,
 
 then this holds at every larger s too. So the excess of all labels is at most G_S and the sum of their pads, where S
-is the sum of the c, each taken at a level that is reached by then.
+is the sum of the c, each taken at a level that is reached by then. Levels and pads of labels and of checks before
+labels (Confident-GNMax) add up, in any order.
 """
 
 from __future__ import annotations

@@ -345,6 +345,7 @@ def noisy_max_parameter(
     >>> kind(epsilon, **votes).release([[12, 8], [20, 0]]).shape
     (2,)
     """
+    # Confident-GNMax has two parameters of noise.
     known = isinstance(kind, type) and issubclass(kind, CountMechanism) and not hasattr(kind, "given")
     if not known:
         raise InputError(
