@@ -32,10 +32,11 @@ def compose(
 
     Parameters
     ----------
-    design : Design, Design, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
-        If voters may be absent, each label may come from other present voters.
+    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+        If voters may be absent, each label may come from other present voters. Of `ConfidentNoisyMax` at most
+        ``answers`` queries have a label.
     queries : int in [1, 1e7]
-        Chosen adaptively: each query may depend on all labels before it.
+        Chosen adaptively: each query may depend on all labels before it. Queries without a label count too.
     delta : float in [0, 1), or a list of one for each kind of change
         Delta for all labels together. Where each group of the design has a limit of its own, each kind of change has
         its total: a record is of one kind at all labels.

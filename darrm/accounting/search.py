@@ -255,8 +255,10 @@ def max_queries(
 
     Parameters
     ----------
-    design : Design, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax or PermuteAndFlip
         A mechanism with ``K`` and ``classes`` is counted exactly where `compose` does; one without, for any votes.
+        Queries are counted, and of `ConfidentNoisyMax` at most ``answers`` of them have a label: with a cap they are
+        counted for any votes.
     total_epsilon : float >= 0, nats, or a list of one for each kind of change
     total_delta : float in [0, 1), or a list of one for each kind of change
         Where each group of the design has a limit of its own, every budget must cover the labels.
