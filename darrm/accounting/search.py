@@ -64,15 +64,22 @@ class Budget:
         made._totals = self._totals
         return made
 
+    def own(self, kind: str) -> float:
+        """The total epsilon of a kind of change."""
+        return self.of.get(kind, self.epsilon)
+
+    def own_fallback(self, kind: str) -> float:
+        """The second budget of a kind of change."""
+        own = self.own(kind)
+        return self.fallback if own == self.epsilon else own / self.epsilon * self.fallback
+
     def held(self, release: AnyRelease) -> list[tuple[OneLabel, float]]:
         """The label of each kind of change with its budget, then those without the assumption on randomizers."""
-        found = [(label, self.of.get(name, self.epsilon)) for name, label in one_label(release).kinds.items()]
+        kinds = one_label(release).kinds.items()
+        found = [(label, self.own(name)) for name, label in kinds]
         if self.fallback == math.inf:
             return found
-        return found + [
-            (label.of_any_voters(), self.fallback if own == self.epsilon else own / self.epsilon * self.fallback)
-            for label, own in found
-        ]
+        return found + [(label.of_any_voters(), self.own_fallback(name)) for name, label in kinds]
 
     def cost(self, release: AnyRelease) -> float:
         """A certified total epsilon of all labels, infinite if there is none; at most ``epsilon`` if it is within.
@@ -93,11 +100,15 @@ class Budget:
         """`total` if voters that are not affected may be any mechanism of their epsilon."""
         return self.total(one_label(release).of_any_voters())
 
+    def totals(self, release: AnyRelease) -> dict[str, float]:
+        """`total` of each kind of change."""
+        return {kind: self.total(own) for kind, own in one_label(release).kinds.items()}
+
     def total(self, release: AnyRelease) -> float:
         """A certified total epsilon of all labels, infinite if there is none; the largest over kinds of change."""
-        label, *others = one_label(release).kinds.values()
-        if others:
-            return max(map(self.total, (label, *others)))
+        label = one_label(release)
+        if len(label.kinds) > 1:
+            return max(self.totals(label).values())
         tables = ((), label.table), *label.fewer.items()
         content = tuple((present, table.shape, table.tobytes()) for present, table in tables)
         key = label.problem, content, label.guarantee

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from darrm import objectives
 from darrm.accounting.search import Budget
@@ -12,8 +13,8 @@ from darrm.problem.groups import assumption, without_privacy
 from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 
 
-def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
-    """The assumptions on the voters, their votes and their accuracy, for labels of the cumulative loss ``spent``."""
+def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) -> tuple[str, ...]:
+    """The assumptions on the voters, their votes and their accuracy, for labels of the loss ``spent`` by a change."""
     t, K = setting.max_affected, sum(group.count for group in setting.groups)
     reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
     caps = [
@@ -88,12 +89,12 @@ def _private(setting: Setting) -> str:
     return " and ".join(f"{pair} in group {g}" for g, pair in private.items())
 
 
-def _again(setting: Setting, budget: Budget, spent: float) -> str:
+def _again(setting: Setting, budget: Budget, spent: Mapping[str, float]) -> str:
     """Whether the total covers more labels than those planned."""
     once = "The votes of each label are released once: the total does not cover a second release of the same votes."
     fixed = budget.voters == "fixed"
-    price = setting.votes_total(budget.queries, budget.delta, budget.voters)
-    if spent >= price:
+    prices = setting.votes_totals(budget.queries, budget.delta, budget.voters)
+    if all(spent[kind] >= price for kind, price in prices.items()):
         return (
             "The total covers the voters' own cost: it holds for any number of labels of their answers, repeated "
             "releases of these votes included."
@@ -105,6 +106,6 @@ def _again(setting: Setting, budget: Budget, spent: float) -> str:
             " It must not be added to the cost of other labels of these voters, from another plan or another ledger: "
             "plan all of them together, or keep one ledger."
         )
-    if price <= budget.epsilon:
+    if all(price <= budget.own(kind) for kind, price in prices.items()):
         once += f" The budget covers that, because it covers the {'voters' if fixed else 'votes'} themselves."
     return once

@@ -27,7 +27,7 @@ from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import ends_at
 from darrm.numerics.printed import exactly
-from darrm.planning.designs import BINARY, LEAST_MU, MOST_MU, RESERVES, renyi_of, without_noise
+from darrm.planning.designs import BINARY, LEAST_MU, MOST_MU, RESERVES, design_within, renyi_of, without_noise
 from darrm.planning.setting import Setting
 from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import Limit, guarantees, profile_limits
@@ -36,7 +36,11 @@ _ROUNDS = 6
 _SPENT = 0.997  # share of a budget
 _GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
 _MOST_RAISED = 4.0  # times, in one round
-_LEAST_EPSILON = 1e-9  # of a label that does not depend on a group
+
+
+def planned(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
+    """`design_for_kinds` if each group has a budget of its own, else `darrm.planning.designs.design_within`."""
+    return (design_for_kinds if setting.shares else design_within)(setting, budget, found)
 
 
 def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
@@ -132,7 +136,9 @@ class _Search:
         """The problem of each part of the budget, with its first share."""
         label = self._setting.label(self._setting.majority())
         held = [(part.problem, epsilon) for part, epsilon in self._budget.held(label)]
-        return list(zip([problem for problem, _ in held], _shares(self._budget, [own for _, own in held]), strict=True))
+        return list(
+            zip([problem for problem, _ in held], first_shares(self._budget, [own for _, own in held]), strict=True)
+        )
 
     def _optimum(self, family: Limits) -> Make:
         """The optimum under the limits of a family, from the parameters of all parts of the budget."""
@@ -196,11 +202,8 @@ class _Search:
         delta = self._budget.delta if self._budget.queries == 1 else self._failing
         with suppress(CertificateError, InputError):
             certificate = verify(table, setting.problem(1.0, delta))
-            kinds = certificate.kinds.values() or [certificate]
-            each = [max(kind.tight_epsilon * (1 + 1e-9), _LEAST_EPSILON) for kind in kinds]
-            if len(each) > len(setting.groups):  # a change in several groups may be one in any of them
-                each[-1] = max(each)
-            self.best = Design(setting.problem(tuple(each), delta), table, setting.objective, setting.shape)
+            problem = setting.certified(certificate, delta, 1 + 1e-9)
+            self.best = Design(problem, table, setting.objective, setting.shape)
             self._found(self.best)
 
 
@@ -218,7 +221,7 @@ Limits: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
 Make: TypeAlias = Callable[[Sequence[float]], Array]
 
 
-def _shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:
+def first_shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:
     """The first shares: each part alone would spend its budget at the same x, by Gaussian differential privacy."""
     if budget.delta == 0 or budget.queries == 1:
         return [epsilon / budget.epsilon for epsilon in epsilons]

@@ -45,7 +45,7 @@ def test_votes_at_the_mean_are_mixed_from_the_odd_numbers_beside_them(K: int) ->
 def test_assumptions_name_groups_of_which_fewer_are_reached() -> None:
     def reach(*groups: VoterGroup, t: int = 2) -> str:
         of = Setting(groups, t, "replace-one", 2, objectives.truth([0.8]))
-        said, _, others = assumptions(of, Budget(5, 1.0, 1e-6, "fresh", math.inf), 1.0)[0].partition(" If a record")
+        said, _, others = assumptions(of, Budget(5, 1.0, 1e-6, "fresh", math.inf), {"": 1.0})[0].partition(" If a record")
         assert bool(others) == (t < sum(group.count for group in groups))
         return said
 
