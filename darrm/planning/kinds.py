@@ -21,7 +21,7 @@ from darrm.baselines.registry import PLANNED
 from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.design.design import Design
-from darrm.design.program import Search, variables
+from darrm.design.program import optimum, variables
 from darrm.design.renyi import RenyiProgram
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -150,7 +150,7 @@ class _Search:
         def make(parameters: Sequence[float]) -> Array:
             parts = zip(problems, parameters, strict=True)
             limits = [limit for problem, parameter in parts for limit in family(problem, parameter, delta)]
-            return Search(looked_for, limits, budget.until, "error", None).by_cuts()[0]
+            return optimum(looked_for, limits, budget.until)[0]
 
         return make
 
