@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
@@ -15,10 +16,12 @@ from darrm.accounting.noisy_max import CountMechanism, of_votes, queries_within,
 from darrm.accounting.releases import AnyRelease, OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS
+from darrm.certificate.certificate import verify
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import check_time
+from darrm.problem.decision import DecisionProblem, decision_by
 
 Release = TypeVar("Release", bound=AnyRelease)
 FALLBACK = 2.0  # times the budget: that of plans, if an assumption on randomizers fails
@@ -117,6 +120,14 @@ class Budget:
         return self._totals[key]
 
     def _total(self, label: OneLabel) -> float:
+        if self.queries > 1 or label.fewer or not isinstance(label.problem, DecisionProblem):
+            return self._composed(label)
+        with suppress(InputError):  # the certificate of one label, which needs no grid
+            problem = decision_by(label.problem.model, 1.0, self.delta)
+            return min(verify(label.table, problem).tight_epsilon, self._composed(label))
+        return math.inf
+
+    def _composed(self, label: OneLabel) -> float:
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
@@ -251,7 +262,11 @@ def pays(design: Design, budget: Budget) -> bool:
     """Whether a ledger, which composes on another grid, also allows all labels of the budget."""
     within = fixed_within if budget.voters == "fixed" else labels_within
     held = budget.held(design)
-    return all(within(label, epsilon, budget.delta, budget.queries) >= budget.queries for label, epsilon in held)
+    return all(
+        within(label, epsilon, budget.delta, budget.queries) >= budget.queries
+        or (budget.queries == 1 and budget.total(label) <= epsilon)
+        for label, epsilon in held
+    )
 
 
 @usual_arithmetic

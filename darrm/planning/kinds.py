@@ -27,7 +27,16 @@ from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import ends_at
 from darrm.numerics.printed import exactly
-from darrm.planning.designs import BINARY, LEAST_MU, MOST_MU, RESERVES, design_within, renyi_of, without_noise
+from darrm.planning.designs import (
+    BINARY,
+    LEAST_MU,
+    MOST_MU,
+    RESERVES,
+    design_within,
+    one_label,
+    renyi_of,
+    without_noise,
+)
 from darrm.planning.setting import Setting
 from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import Limit, guarantees, profile_limits
@@ -46,8 +55,9 @@ def planned(setting: Setting, budget: Budget, found: Callable[[Design], None] = 
 def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
     """The design of least expected cost found by the search, within the budget of every kind of change.
 
-    The families are those of `darrm.planning.designs.design_within`, baselines left out, with a parameter for each
-    kind. With a known randomizer, the second budget of each kind has a parameter of its own.
+    For one label: the optimum, by one program. Else the families are those of
+    `darrm.planning.designs.design_within`, baselines left out, with a parameter for each kind. With a known randomizer,
+    the second budget of each kind has a parameter of its own.
 
     Raises
     ------
@@ -77,6 +87,12 @@ def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design],
     for kind in setting.problem(1.0, 0.5).kinds.values():
         engine(kind).check_size(kind)
     with ends_at(budget.until):
+        if budget.queries == 1:
+            if budget.until < math.inf:
+                _Search(setting, budget, found).simple()
+            design = one_label(setting, budget)
+            if pays(design, budget):
+                return design
         for reserve in RESERVES:
             search = _Search(setting, budget.scaled(1 - reserve), found)
             search.run()
@@ -105,9 +121,9 @@ class _Search:
                 self._take(plain.table)
                 return
         if budget.until < math.inf:
-            self._any()
+            self.simple()
         each = budget.epsilon / budget.queries
-        if budget.delta == 0 or budget.queries == 1:
+        if budget.delta == 0:
             self._spend(self._optimum(_pure), each * (1 - 1e-9))
             return
         mu = min(MOST_MU, gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries) * BINARY)
@@ -116,7 +132,7 @@ class _Search:
             self._spend(self._optimum(_gaussian), mu)
         self._spend(self._optimum(_pure), max(each, 0.8 * mu) * (1 - 1e-9))
 
-    def _any(self) -> None:
+    def simple(self) -> None:
         """A design by simple noise, so that there is one if the time ends."""
         setting = self._setting
         for baseline in PLANNED:
@@ -144,12 +160,11 @@ class _Search:
         """The optimum under the limits of a family, from the parameters of all parts of the budget."""
         setting, budget = self._setting, self._budget
         problems = [problem for problem, _ in self._held()]
-        delta = budget.delta if budget.queries == 1 else self._failing
         looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, budget.until)
 
         def make(parameters: Sequence[float]) -> Array:
             parts = zip(problems, parameters, strict=True)
-            limits = [limit for problem, parameter in parts for limit in family(problem, parameter, delta)]
+            limits = [limit for problem, parameter in parts for limit in family(problem, parameter, self._failing)]
             return optimum(looked_for, limits, budget.until)[0]
 
         return make
@@ -199,10 +214,9 @@ class _Search:
         setting = self._setting
         if self.best is not None and setting.cost(table) >= self.best.expected_cost:
             return
-        delta = self._budget.delta if self._budget.queries == 1 else self._failing
         with suppress(CertificateError, InputError):
-            certificate = verify(table, setting.problem(1.0, delta))
-            problem = setting.certified(certificate, delta, 1 + 1e-9)
+            certificate = verify(table, setting.problem(1.0, self._failing))
+            problem = setting.certified(certificate, self._failing, 1 + 1e-9)
             self.best = Design(problem, table, setting.objective, setting.shape)
             self._found(self.best)
 
