@@ -16,6 +16,10 @@ class InputError(DarrmError, ValueError):
     """A value, an array or a file cannot be used as given. A retry with the same input fails again."""
 
 
+class ExistsError(InputError):
+    """A file exists already, and what it holds must not be lost. Nothing was changed."""
+
+
 class RepeatedIdError(InputError):
     """An id was charged before, so its row has a label. Nothing was released or charged."""
 

@@ -42,7 +42,7 @@ from darrm.accounting.releases import for_each_kind, one_label
 from darrm.accounting.search import max_queries
 from darrm.certificate.certificate import verify
 from darrm.design.design import Design
-from darrm.errors import BudgetError, CertificateError, InputError
+from darrm.errors import BudgetError, CertificateError, ExistsError, InputError
 from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import adjacency_text
 from darrm.storage.atomic import part_of, resolved
@@ -187,7 +187,7 @@ class Ledger:
         name = ledger_path(path)
         with locked(name, remedy=NO_SECOND):
             if name.exists():
-                raise InputError(
+                raise ExistsError(
                     f"{name} exists already. Use it: a second ledger for the same voters would be no guarantee. For "
                     "other voters pass another path."
                 )

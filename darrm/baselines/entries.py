@@ -105,6 +105,15 @@ OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
 
+def _cell(value: Any) -> str:
+    """A value in a table of text; what an entry lacks is empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    return "" if value is None or value != value else f"{value:.5g}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Mechanisms at one guarantee or one total budget; made by `darrm.compare` and `darrm.plan`.
@@ -160,6 +169,16 @@ class Comparison:
         if math.isnan(self.total_epsilon):
             return f"<Comparison of {len(self.entries)} mechanisms for one release>"
         return f"<Comparison of {len(self.entries)} mechanisms: {self._about()}>"
+
+    def __str__(self) -> str:
+        """A plain table of `columns`, under what is compared."""
+        cells = [[name, *map(_cell, each)] for name, each in self.columns().items()]
+        widths = [max(map(len, column)) for column in cells]
+        rows = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in zip(*cells, strict=True)
+        ]
+        return "\n".join([self._about(), *rows])
 
     @overload
     def __getitem__(self, which: str | int) -> Entry: ...

@@ -18,6 +18,7 @@ from darrm.errors import (
     BudgetError,
     CertificateError,
     DarrmError,
+    ExistsError,
     MissingExtraError,
     OutputError,
     RepeatedIdError,
@@ -38,6 +39,7 @@ class Ending(NamedTuple):
 DONE = Ending(0, "done", "Done. All verified claims hold.")
 NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or cannot be certified.")
 BAD_INPUT = Ending(2, "bad-input", "An option, a value or a file is unusable as given. The same command fails again.")
+EXISTS = Ending(2, "exists", "Labels or a ledger exist already at that path. Nothing was changed.")
 BUDGET_SPENT = Ending(3, "budget-spent", "The remaining budget does not cover it. Nothing was released or charged.")
 NO_DESIGN = Ending(
     4, "no-design", "The solver or a time limit ended the search without a design, or a row of a table has no design."
@@ -52,8 +54,8 @@ REPEATED = Ending(
 DEFECT = Ending(70, "defect", "darrm itself failed. Please report it.")
 INTERRUPTED = Ending(130, "interrupted", "Interrupted, such as by Ctrl-C.")
 ENDINGS = (
-    *(DONE, NOT_HELD, BAD_INPUT, BUDGET_SPENT, NO_DESIGN, NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, DEFECT),
-    INTERRUPTED,
+    *(DONE, NOT_HELD, BAD_INPUT, EXISTS, BUDGET_SPENT, NO_DESIGN),
+    *(NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, DEFECT, INTERRUPTED),
 )
 # The first that fits counts.
 _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
@@ -61,6 +63,7 @@ _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
     (KeyboardInterrupt, INTERRUPTED),
     (click.ClickException, BAD_INPUT),
     (RepeatedIdError, REPEATED),
+    (ExistsError, EXISTS),
     (CertificateError, NOT_HELD),
     (BudgetError, BUDGET_SPENT),
     (SolverError, NO_DESIGN),

@@ -14,7 +14,7 @@ import click
 from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.suggestions import suggest_budget
-from darrm.errors import InputError
+from darrm.errors import ExistsError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
@@ -107,7 +107,7 @@ def command(
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
         if without_privacy(design.problem.groups):
             rule = "release them again only with a ledger, which charges them again"
-        raise InputError(
+        raise ExistsError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
             f"votes, {rule}."
         )
@@ -205,18 +205,13 @@ def _several(problem: MajorityProblem | DecisionProblem) -> str:
     """The cumulative privacy loss of several labels, without figures."""
     if without_privacy(problem.groups):
         return (
-            "Only the output noise protects, because the voters are non-private: the releases compose. If you release "
-            "these votes again, count that release too."
+            "Only the output noise protects, because the voters are non-private: releases compose, those of the same "
+            "votes too."
         )
-    of_fixed = "all labels together cost at most the composition of the affected voters."
+    of_fixed = "they cost together at most what the affected voters cost"
     if any(math.isinf(kind.epsilon) for kind in problem.affected):
-        of_fixed = (
-            "affected voters may be non-private, so the output noise must hide the effect of their votes (darrm budget "
-            "--voters fixed)."
-        )
+        of_fixed = "an affected voter may be non-private, and then the output noise alone hides its votes"
     return (
-        "The cumulative privacy loss of several labels, now or later, depends on the voters. Fresh voters (the fresh "
-        "randomness of every answer alone makes it private): the releases compose, if each row of votes is released "
-        "once. Fixed voters (models trained with differential privacy): do not add up single-label guarantees; "
-        f"{of_fixed}"
+        "Several labels of fresh voters compose, if each row of votes is released once. Those of fixed voters do not: "
+        f"{of_fixed}."
     )

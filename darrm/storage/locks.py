@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from darrm.errors import OutputError
@@ -13,7 +13,7 @@ from darrm.storage.atomic import ELSEWHERE, output_error
 
 
 def lock_of(path: Path) -> Path:
-    """The lock file beside ``path``; it is never deleted."""
+    """The lock file beside ``path``."""
     return path.with_name(path.name + ".lock")
 
 
@@ -27,19 +27,44 @@ def _opened(lock: Path) -> int:
         raise
 
 
+def _is_still(handle: int, lock: Path) -> bool:
+    """Whether the lock file at ``lock`` is the one that was opened: another process may have removed that one."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(lock))
+    except FileNotFoundError:
+        return False
+
+
 @contextmanager
-def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE) -> Iterator[None]:
+def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE, *, keep: bool = True) -> Iterator[None]:
     """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
 
-    ``remedy`` is what an error says last if there can be no lock.
+    ``remedy`` is what an error says last if there can be no lock. The lock file is removed in the end if ``keep`` is
+    False and the system lets it.
 
     Raises
     ------
     OutputError
         If the lock file cannot be made; if another process holds it and ``wait`` is False.
     """
+    lock = lock_of(path)
+    handle = _held(path, lock, wait, remedy)
+    while not _is_still(handle, lock):
+        os.close(handle)
+        handle = _held(path, lock, wait, remedy)
     try:
-        handle = _opened(lock_of(path))
+        yield
+    finally:
+        if not keep and os.name == "posix":  # while it is held, so that nobody holds what is removed
+            with suppress(OSError):
+                lock.unlink()
+        os.close(handle)
+
+
+def _held(path: Path, lock: Path, wait: bool, remedy: str) -> int:
+    """A handle of the lock file, locked."""
+    try:
+        handle = _opened(lock)
     except OSError as error:
         raise output_error(path, error, remedy) from error
     try:
@@ -56,7 +81,4 @@ def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE) -> Iterator[N
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
             raise output_error(path, error, remedy) from error
         raise OutputError(f"{path} is being written by another process. Wait for it to end.") from None
-    try:
-        yield
-    finally:
-        os.close(handle)
+    return handle

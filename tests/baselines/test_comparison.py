@@ -50,6 +50,15 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     ]
 
 
+def test_a_comparison_is_printed_as_a_table() -> None:
+    about, header, first, *others = str(compare(PROBLEMS[0])[["gamma_opt", "plain majority"]]).splitlines()
+    assert about.startswith("MajorityProblem(K=11, m=3.0, epsilon=0.1")
+    assert header.split() == ["name", "setting", "within", "disagreement", "expected_cost", "error", "tight_epsilon"]
+    assert first.split() == ["gamma_opt", "yes", "0.045838", "0.041306", "0.041306", "0.3"]
+    assert [len(line) for line in others] == [len(header)]
+    assert others[0].split()[:3] == ["plain", "majority", "no"]
+
+
 @pytest.mark.first(1)
 def test_certificates_are_those_of_verify(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
     problem, entries = case

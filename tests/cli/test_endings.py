@@ -134,7 +134,7 @@ def test_the_page_has_the_table() -> None:
 def test_each_way_to_end_has_a_code_and_the_asked_ones_a_status() -> None:
     codes = [ending.code for ending in endings.ENDINGS]
     assert len(set(codes)) == len(codes)
-    own = [endings.DONE, endings.NOT_HELD, endings.BAD_INPUT, endings.BUDGET_SPENT, endings.DEFECT, endings.INTERRUPTED]
+    own = [endings.DONE, endings.NOT_HELD, endings.BUDGET_SPENT, endings.REPEATED, endings.DEFECT, endings.INTERRUPTED]
     statuses = [ending.status for ending in endings.ENDINGS]
     assert all(statuses.count(ending.status) == 1 for ending in own)
 

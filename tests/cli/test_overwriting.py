@@ -1,5 +1,6 @@
 """Labels that were paid for are not lost by a second release into the same file."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ def test_labels_of_an_earlier_release_are_kept(tmp_path: Path, capsys: pytest.Ca
     release = ["release", str(design), "--votes", str(votes), "--out", str(out), "--ledger", str(ledger)]
     assert main(release) == 0
     kept, charged = out.read_bytes(), darrm.accounting.Ledger(ledger).status()["released"]
-    assert main(release) == 2
-    assert "labels.csv exists already. Pass another --out, or --overwrite" in capsys.readouterr().err
+    assert main([*release, "--json"]) == 2
+    captured = capsys.readouterr()
+    assert "labels.csv exists already. Pass another --out, or --overwrite" in captured.err
+    assert json.loads(captured.out.splitlines()[-1])["error"]["code"] == "exists"
     assert out.read_bytes() == kept
     assert darrm.accounting.Ledger(ledger).status()["released"] == charged == 2
     assert main([*release, "--overwrite"]) == 0

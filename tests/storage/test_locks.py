@@ -2,6 +2,8 @@
 
 import os
 import stat
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,25 @@ def test_a_lock_of_somebody_else_need_only_be_readable(tmp_path: Path, monkeypat
         locked(other, remedy="Use the old one."),
     ):
         raise AssertionError("no lock was made")
+
+
+def test_a_lock_file_that_is_not_kept_is_gone_and_whoever_waited_for_it_locks_a_new_one(tmp_path: Path) -> None:
+    """The one that waited has opened the file that is removed: a lock on that would keep nobody out."""
+    path, order = tmp_path / "t.csv", []
+
+    def next_one() -> None:
+        with locked(path):
+            order.append("second")
+            with pytest.raises(darrm.OutputError), locked(path, wait=False):
+                order.append("two at once")
+
+    waiting = threading.Thread(target=next_one)
+    with locked(path, keep=False):
+        waiting.start()
+        time.sleep(0.1)
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
+    with locked(path, keep=False):
+        assert lock_of(path).exists()
+    assert not lock_of(path).exists()
