@@ -9,6 +9,7 @@ basic       mechanisms with a known (epsilon, delta), by their sums
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -48,6 +49,15 @@ _ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING = (Fraction(0), Fraction(0))
 # Numbers of labels that this process certified, by budget, design and other charges. The number in a file is no proof.
 _CERTIFIED: dict[tuple[object, ...], int] = {}
+_OF_ANY: dict[str, AnyProblem] = {}  # that of a design for any voters, with what this process certified of it
+_SECOND = (
+    "That is beyond the second budget of this ledger, epsilon {}: the total if only the affected voters randomize as "
+    "stated, and the others may be any mechanism."
+)
+_NONE_SECOND = (
+    "This ledger has a second budget, for the case that only the affected voters randomize as stated, and nothing is "
+    "certified of these labels then."
+)
 
 
 def condition(state: State) -> str:
@@ -73,9 +83,58 @@ def take(state: State, account: Account, n: int) -> None:
     account.charged = before + n
     try:
         _TAKE[state.rule](state, account, n)
+        _take_otherwise(state, account, n)
     except BaseException:
         account.charged = before
         raise
+
+
+def _take_otherwise(state: State, account: Account, n: int) -> None:
+    """Refuse uses beyond the second budget, which holds if voters that are not affected may be any mechanism."""
+    for second, own in _otherwise(state, account):
+        try:
+            _TAKE[state.rule](second, account if own is None else own, n)
+        except BudgetError as error:
+            raise BudgetError(f"{error} {_SECOND.format(exactly(second.total_epsilon))}") from None
+
+
+def _otherwise(state: State, account: Account) -> Iterator[tuple[State, Labels | None]]:
+    """The charges without the assumption on known randomizers, under the second budget, for each kind of change.
+
+    Beside each the account of the labels that ``account`` counts. None if there is no second budget, or if no labels
+    rest on a known randomizer: then it is at least the first, for the same charges.
+
+    Raises
+    ------
+    BudgetError
+        If nothing is certified of some labels.
+    """
+    if state.fallback_epsilon is None:
+        return
+    asked = isinstance(account, Labels)
+    whole = replace(state, designs={**state.designs, account.name: account}) if isinstance(account, Labels) else state
+    for kind in whole.kinds.values():
+        designs, found = dict[str, Labels](), None
+        for name, labels in kind.designs.items():
+            is_asked = asked and (name == account.name or state.rule == "exact")
+            if labels.charged or is_asked:
+                own = replace(_for_any_voters(labels), allowed=None)
+                designs[own.name] = own
+                found = own if is_asked else found
+        if any(labels.problem.known for labels in kind.designs.values()):
+            yield replace(kind, total_epsilon=kind.fallback_epsilon, designs=designs, fallback_epsilon=None), found
+
+
+def _for_any_voters(account: Labels) -> Labels:
+    """`_of_any_voters`, each computed once."""
+    if not account.problem.known:
+        return account
+    if account.name not in _OF_ANY:
+        try:
+            _OF_ANY[account.name] = _of_any_voters(account).problem
+        except InputError as error:
+            raise BudgetError(f"{_NONE_SECOND} ({error}) {NOTHING_CHARGED}") from None
+    return replace(account, problem=_OF_ANY[account.name])
 
 
 def _check_known(state: State, account: Labels) -> None:
@@ -155,7 +214,19 @@ _TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi,
 
 @usual_arithmetic
 def remaining(state: State, account: Labels) -> int | None:
-    """The number of further labels of a design within the remaining budget; None if unlimited."""
+    """The number of further labels of a design within the remaining budgets; None if unlimited."""
+    first = _remaining(state, account)
+    if first is None:
+        return None  # fixed voters, who have no second budget
+    try:
+        seconds = [_remaining(second, own) for second, own in _otherwise(state, account) if own is not None]
+    except BudgetError:
+        return 0
+    return min([first, *(left for left in seconds if left is not None)])
+
+
+def _remaining(state: State, account: Labels) -> int | None:
+    """`remaining` within the first budget."""
     if state.voters == "fixed" and state.rule == "composed":
         with_it = replace(account, charged=account.charged + 1)
         after = replace(state, designs={**state.designs, with_it.name: with_it})

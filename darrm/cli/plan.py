@@ -90,7 +90,10 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
-        total = ("--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta))
+        total = ["--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta)]
+        if answer.fallback_epsilon < math.inf:
+            seconds = [epsilon / answer.total_epsilon * answer.fallback_epsilon for epsilon in epsilons]
+            total += ["--fallback-epsilon", ",".join(map(str, seconds))]
         count = "To charge its labels to a ledger"
         if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon and not answer.of:
             rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
