@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from darrm._validation import MAX_EPSILON, shown
+from darrm._validation import shown
 from darrm.accounting import filters, released_once
 from darrm.accounting.accounts import Account, Labels, Other
 from darrm.accounting.composition import of_label
@@ -23,13 +23,14 @@ from darrm.accounting.fixed import check_fresh, fixed_voters, fixed_within
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import MOST_COUNTED, NOTHING_CHARGED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
+from darrm.accounting.releases import certified_of_any_voters
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
-from darrm.problem.decision import AnyProblem, any_voters, decision_by
+from darrm.problem.decision import AnyProblem
 
 _TOLERANCE = 1e-2  # relative accuracy of the bounds for one design
 CONDITIONS = {
@@ -43,7 +44,6 @@ CONDITIONS = {
     "place of the total",
 }
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
-_LEAST = 1e-12  # epsilon of a label that depends on no vote; that of a problem is above 0
 _SAME_PROOF = 1.02  # relative distance of bounds on different grids
 _ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING = (Fraction(0), Fraction(0))
@@ -294,19 +294,8 @@ def fallback(state: State) -> float | None:
 
 
 def _of_any_voters(account: Labels) -> Labels:
-    """The account where voters of a known randomizer may be any mechanism, with the guarantee that is certified then.
-
-    Raises
-    ------
-    InputError
-        If none is, because delta would be 1, or because there are too many worst cases to search.
-    """
-    problem = any_voters(account.problem)
-    certificate = verify(account.label().table, problem)
-    epsilon, delta = max(certificate.tight_epsilon, _LEAST), problem.delta
-    if epsilon > MAX_EPSILON:
-        epsilon, delta = problem.release_epsilon, certificate.needed_delta
-    return replace(account, problem=decision_by(problem.model, epsilon, delta))
+    """The account where voters of a known randomizer may be any mechanism; see `certified_of_any_voters`."""
+    return replace(account, problem=certified_of_any_voters(account.problem, account.label().table))
 
 
 def _exact(state: State) -> float:
