@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 from fractions import Fraction as F
 from itertools import product
 from pathlib import Path
@@ -102,6 +103,38 @@ def test_a_change_in_several_groups_has_its_own_total() -> None:
     for wrong in ([1.0, 2.0], [1.0, 2.0, 3.0, 4.0]):
         with pytest.raises(darrm.InputError, match="a list of 3: group 1, group 2, several groups"):
             max_queries(both, wrong, 1e-6, voters="fresh")
+
+
+def test_the_total_of_several_deltas_holds_for_every_kind() -> None:
+    """The largest epsilon and the largest delta: at the delta of another kind the epsilon of one may not hold."""
+    design = design_of([0.3, 1.0, 1.2], max_affected=2)
+    deltas = [1e-2, 1e-6, 1e-3]
+    total = compose(design, 10, delta=deltas, voters="fresh")
+    assert [own.delta for own in total.of.values()] == deltas
+    assert total.upper == max(own.upper for own in total.of.values())
+    assert total.delta == max(deltas)
+    for kind, own in total.of.items():
+        assert compose(design.of_kind(kind), 10, delta=total.delta, voters="fresh").upper <= total.upper
+        assert own.lower <= own.estimate <= own.upper
+    at_most = max(compose(design, 10, delta=total.delta, voters="fresh").of.values(), key=lambda own: own.upper)
+    assert total.lower == total.of["group 1"].lower <= at_most.upper  # a lower bound at that delta
+    assert total.lower <= total.estimate <= total.upper
+
+
+def test_what_is_for_one_kind_says_so() -> None:
+    design = design_of([0.3, 1.0], max_affected=1)
+    assert "epsilon=0.3 delta=0 for a change in group 1, epsilon=1 delta=0 for a change in group 2, max" in repr(design)
+    one = design.of_kind("group 1")
+    assert repr(one).startswith("<Design 4 of epsilon 1, 5 of epsilon 1; epsilon=0.3 delta=0 for a change in group 1, ")
+    assert "for a change" not in repr(design_of(1.0, max_affected=1))
+    assert "for a change" not in repr(design_of([0.3, 1.0, 1.2], max_affected=2).of_kind("several groups"))
+    total = compose(design, 5, delta=0.0, voters="fresh")
+    said = "<Total of 5 labels of fresh voters: (1.5, 0) for a change in group 1, (5, 0) for a change in group 2>"
+    assert re.sub(r"[.]00000\d*", "", repr(total)) == said
+    assert re.fullmatch(
+        r"<Total of 1 label of fresh voters: \(1(.00000\d*)?, 0\)>",
+        repr(compose(design.of_kind("group 2"), 1, delta=0.0, voters="fresh")),
+    )
 
 
 def test_a_plan_spends_the_budget_of_each_group() -> None:
