@@ -1,4 +1,4 @@
-"""Cases of parametrized tests that `make test` leaves to `make thorough`."""
+"""Cases of parametrized tests that `make test` leaves to `make thorough` or `make slow`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,10 +6,15 @@ from typing import Any
 import pytest
 
 
-def thorough(*cases: Any) -> list[Any]:
+def thorough(*cases: Any, mark: Any = pytest.mark.thorough) -> list[Any]:
     """More cases of a kind that is there already, longer or larger. A case of several values is a tuple."""
     several = (case if isinstance(case, tuple) else (case,) for case in cases)
-    return [pytest.param(*values, marks=pytest.mark.thorough) for values in several]
+    return [pytest.param(*values, marks=mark) for values in several]
+
+
+def slow(*cases: Any) -> list[Any]:
+    """More cases, of some ten seconds and more each, for `make slow`."""
+    return thorough(*cases, mark=pytest.mark.slow)
 
 
 def axes(item: pytest.Item) -> Iterator[tuple[int, ...]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
-from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_note
+from darrm.accounting.accounts import DIRECTED, Account, Labels, NoisyLabels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import for_each_kind
 from darrm.design.content import problem_in_file
@@ -30,7 +30,7 @@ RULES = ("exact", "composed", "renyi", "basic")
 FOR_FIXED = ("exact", "composed")  # the others add up single labels
 NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
-_LEFT_OUT = ("ids", "streams", "again", "fallback_epsilon")  # of a file, where there are none
+_LEFT_OUT = ("ids", "streams", "again", "fallback_epsilon", "noisy")  # of a file, where there are none
 _AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
@@ -95,24 +95,33 @@ class State:
     ids: KeptIds | None = None
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
-    fallback_epsilon: Any = (
-        None  # with known randomizers: a second budget, if others may be any mechanism; as the first
-    )
+    fallback_epsilon: Any = None  # with known randomizers: a second budget, if others may be any mechanism
+    noisy: dict[str, NoisyLabels] = field(default_factory=dict)
 
     @property
     def accounts(self) -> dict[str, Account]:
         """All accounts, by name."""
-        return {**self.designs, **self.others}
+        return {**self.of_labels, **self.others}
+
+    @property
+    def of_labels(self) -> dict[str, Labels | NoisyLabels]:
+        """The accounts of designs and of noisy max, by name."""
+        return {**self.designs, **self.noisy}
 
     @property
     def released(self) -> int:
+        """The number of labels of all designs and of noisy max."""
+        return sum(account.charged for account in self.of_labels.values())
+
+    @property
+    def of_designs(self) -> int:
         """The number of labels of all designs."""
         return sum(account.charged for account in self.designs.values())
 
     @property
     def endless(self) -> bool:
         """Whether the budget covers the own cost of the fixed voters, and so any number of labels."""
-        if self.voters != "fixed" or self.rule != "exact":
+        if self.voters != "fixed" or self.rule != "exact" or self.noisy:
             return False
         kinds = [(kind, account.problem) for kind in self.kinds.values() for account in kind.designs.values()]
         return all(fixed_voters(problem, kind.total_delta) <= float(kind.total_epsilon) for kind, problem in kinds)
@@ -123,7 +132,7 @@ class State:
 
         The account is then that of the label for this kind, and the budget that of the kind.
         """
-        if self.rule != "exact":
+        if self.rule != "exact" or self.noisy:
             return {"": self}
         (account,) = self.designs.values()
         kinds = account.problem.kinds
@@ -148,8 +157,8 @@ class State:
             for name, kind in each
         )
 
-    def limit(self, account: Labels) -> int:
-        """The largest number of labels of a design in all, whatever sums allow."""
+    def limit(self, account: Labels | NoisyLabels) -> int:
+        """The largest number of labels of one account in all, whatever sums allow."""
         return MOST_COUNTED if account.allowed is None or self.endless else account.allowed
 
 
@@ -259,7 +268,8 @@ def _read(path: Path) -> State:
         notes = [Note(**note) for note in content["notes"]]
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
         ids = {"ids": KeptIds(**content["ids"])} if "ids" in content else {}
-        made = {"designs": designs, "others": others, "notes": notes, "leaving": leaving, **ids}
+        noisy = {name: NoisyLabels.from_content(own) for name, own in content.get("noisy", {}).items()}
+        made = {"designs": designs, "others": others, "notes": notes, "leaving": leaving, "noisy": noisy, **ids}
         state = State(**{**content, **made})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
@@ -287,7 +297,7 @@ def _check(state: State) -> None:
         raise InputError(f"a privacy curve has directions, and {state.adjacency} neighbours have none")
     if state.rule not in RULES or (state.voters == "fixed" and state.rule not in FOR_FIXED):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
-    if state.rule == "exact" and (len(state.designs) != 1 or state.others):
+    if state.rule == "exact" and (len(state.of_labels) != 1 or state.others):
         raise InputError("rule 'exact' is for one design")
     for kind in state.kinds.values():
         check_total_epsilon(kind.total_epsilon)
@@ -299,7 +309,7 @@ def _check(state: State) -> None:
             raise InputError("an account does not match its name")
         if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
             raise InputError(f"charged must be an integer within the budget, got {account.charged!r}")
-    for labels in state.designs.values():
+    for labels in state.of_labels.values():
         _check_labels(state, labels)
     for note in state.notes:
         if note.name not in state.accounts or type(note.charged) is not int or note.charged < 1:
@@ -334,8 +344,8 @@ def _check_rows(state: State) -> None:
         raise InputError(f"labels of votes released again by rule {state.rule!r} for {state.voters} voters")
 
 
-def _check_labels(state: State, labels: Labels) -> None:
-    if labels.problem.adjacency != state.adjacency:
+def _check_labels(state: State, labels: Labels | NoisyLabels) -> None:
+    if isinstance(labels, Labels) and labels.problem.adjacency != state.adjacency:
         raise InputError(f"a design for {labels.problem.adjacency} neighbours")
     counted = type(labels.allowed) is int and labels.allowed >= 1
     if state.rule == "exact" and not counted:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -178,7 +178,7 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     return Fraction(epsilon), Fraction(0)
 
 
-def _of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, float]:
     """`of_counts`, and the bound of the labels themselves for Gaussian noise; `InputError` if there is none."""
     bounds = of_counts(mechanism, queries, delta)
     sigma: float | None = getattr(mechanism, "sigma", None)
@@ -193,8 +193,8 @@ def _of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict
     return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
 
 
-def upper_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> float:
-    """The total epsilon for any number of votes and classes."""
+def upper_of_any_votes(mechanism: object, queries: int, delta: float) -> float:
+    """The total epsilon for any number of votes and classes, of whatever has a ``sigma`` or an ``epsilon``."""
     return min(_of_any_votes(mechanism, queries, delta).values())
 
 
@@ -206,7 +206,7 @@ class Allowed(NamedTuple):
 
 
 def queries_within(
-    mechanism: CountMechanism, epsilon: float, delta: float, most: int, votes: tuple[int, int] | None = None
+    mechanism: Any, epsilon: float, delta: float, most: int, votes: tuple[int, int] | None = None
 ) -> Allowed:
     """The certified number of labels, at most ``most``, of K votes for that many classes, or of any votes."""
 
@@ -225,7 +225,7 @@ def queries_within(
     return Allowed(any_votes_queries(sigma, epsilon, delta, best, most), LADDER)
 
 
-def of_counts(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]:
     """Bounds on the total for any number of votes and classes that hold even if the noisy counts are released, by name.
 
     Gaussian noise: Renyi DP, lambda / sigma^2 for each label, and the exact Gaussian DP of the noisy counts, of which

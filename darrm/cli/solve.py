@@ -164,4 +164,4 @@ def _suggest(design: Design, out: Path | None) -> None:
     of = ("--kind", kind) if others else ()
     suggest("Next, to write a report on it", "report", out, *of)
     suggest_release(out, design)
-    suggest_budget(out, design)
+    suggest_budget(out, design.problem)

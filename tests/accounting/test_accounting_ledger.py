@@ -648,9 +648,9 @@ def test_eight_processes_never_overspend(tmp_path: Path, design: darrm.Design) -
     design.save(tmp_path / "design.json")
     (tmp_path / "out").mkdir()
     path = tmp_path / "ledger.json"
-    book = Ledger.create(path, design, total_epsilon=2.0, total_delta=1e-5, voters="fresh")
-    allowed = max_queries(design, 2.0, 1e-5, voters="fresh")
-    assert allowed > 500
+    book = Ledger.create(path, design, total_epsilon=1.0, total_delta=1e-5, voters="fresh")
+    allowed = max_queries(design, 1.0, 1e-5, voters="fresh")
+    assert allowed > 150
     names = [f"worker{i}" for i in range(8)]
     pipe = subprocess.PIPE
     program = PROGRAMS / "until_refused.py"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from numpy.typing import NDArray
 from oracles.known_voters import (
     Achieved,
@@ -176,6 +176,8 @@ def majority_of(K: int, epsilon: float, colluders: int = 0) -> darrm.DecisionDes
 
 
 LIGHT = [entry for entry in GOLDEN["plain_majority"] if entry["K"] <= 25 and entry["eps"] == 1.0]
+DESIGNS = [entry for entry in GOLDEN["designs"] if entry["table"]]
+LONG = [entry for entry in DESIGNS if entry["K"] * entry["Q"] > 20_000]
 HEAVY = [entry for entry in GOLDEN["plain_majority"] if entry not in LIGHT]
 
 
@@ -200,7 +202,10 @@ def test_totals_with_colluders(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.first(4)
-@pytest.mark.parametrize("entry", [entry for entry in GOLDEN["designs"] if entry["table"]])
+@pytest.mark.parametrize(
+    "entry",
+    [*[one for one in DESIGNS if one not in LONG], *slow(*LONG)],
+)
 def test_recorded_designs_keep_their_total(entry: dict[str, Any]) -> None:
     design = design_of(Case((Voters(entry["K"], entry["eps"], 1),)), np.array(entry["table"]))
     total = compose(design, entry["Q"], delta=1e-6, voters="fresh")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from oracles.known_voters import (
     Achieved,
     Channel,
@@ -195,6 +195,8 @@ LONGER: list[tuple[Release, list[Group], int]] = [
     (eighths((4,), 42), [Group(4, 2, QUARTER, 1)], 2),
     (by_ones(majority(4)), [Group(4, 2, QUARTER)], 2),
     (eighths((3,), 43), [Group(3, 1, TENTH)], 3),
+]
+LONGEST: list[tuple[Release, list[Group], int]] = [
     (eighths((3,), 44), [Group(3, 1, SKEWED, 1)], 3),
     (eighths((2, 2), 46), [Group(2, 2, SKEWED), Group(2, 1, None, ratio=F(3, 2))], 2),
     (shares(2, 3, 3, 47), [Group(2, 1, UNSURE)], 2),
@@ -203,7 +205,7 @@ LONGER: list[tuple[Release, list[Group], int]] = [
 
 
 @pytest.mark.every
-@pytest.mark.parametrize(("release", "groups", "queries"), [*MANY, *thorough(*LONGER)])
+@pytest.mark.parametrize(("release", "groups", "queries"), [*MANY, *thorough(*LONGER), *slow(*LONGEST)])
 def test_many_labels_are_the_recursion(release: Release, groups: list[Group], queries: int) -> None:
     pairs = rows(release, groups)
     for a in (F(1), F(5, 4), F(2))[: 4 - queries]:

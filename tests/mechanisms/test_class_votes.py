@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from cases import thorough
+from cases import slow
 
 import darrm
 from darrm.mechanisms import PrivateDecision, class_votes, released_votes
@@ -61,7 +61,7 @@ def law(of: darrm.DecisionProblem, table: np.ndarray, counts: tuple[int, ...]) -
 SYMMETRIC = [
     problem(2, classes=2, none=True),
     problem(3, classes=3),
-    *thorough(problem(4, classes=3, none=True)),
+    *slow(problem(4, classes=3, none=True)),
 ]
 
 

@@ -30,7 +30,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "repair": lambda: darrm.repair(np.ones(102), darrm.MajorityProblem(101, 31, 0.1)).tobytes(),
     "profile": lambda: darrm.privacy_profile(np.ones(102), darrm.MajorityProblem(101, 31, 0.1), [0, 1, 30]).tobytes(),
     "error": lambda: darrm.expected_error(np.ones(1002), np.full(1001, 0.9)),
-    "compare": lambda: [entry.error for entry in darrm.compare(darrm.MajorityProblem(101, 31, 0.1))],
+    "compare": lambda: [entry.error for entry in darrm.compare(darrm.MajorityProblem(25, 8, 0.1))],
     "totals": lambda: compose(darrm.solve(CLASSES, objective=TRUTH), 200, delta=1e-5, voters="fresh"),
     "labels": lambda: max_queries(darrm.solve(K=101, m=10, epsilon=0.01), 6.0, 1e-9, voters="fresh"),
     "plan": lambda: str(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -16,18 +17,20 @@ DIGITS = 100
 def gaussian(counts: Sequence[int], sigma: float) -> list[Fraction]:
     """By FLINT's rigorous integration of the density times all distribution functions."""
     flint = pytest.importorskip("flint")
-    found = []
+    many = Counter(counts)
+    found = {}
     with flint.ctx.workprec(250):
         scale, root = flint.arb(sigma), flint.arb(2).sqrt()
-        means = [flint.acb((n - max(counts)) / scale) for n in counts]
-        low, high = flint.acb(means[counts.index(min(counts))]) - 25, flint.acb(25)
-        for j in range(len(counts)):
+        means = {n: flint.acb((n - max(counts)) / scale) for n in many}
+        low, high = flint.acb(means[min(counts)]) - 25, flint.acb(25)
+        for own in many:
 
-            def integrand(t: Any, _: bool, j: int = j) -> Any:
-                value = (-((t - means[j]) ** 2) / 2).exp() / (2 * flint.acb.pi()).sqrt()
-                for i, mean in enumerate(means):
-                    if i != j:
-                        value *= ((mean - t) / root).erfc() / 2
+            def integrand(t: Any, _: bool, own: int = own) -> Any:
+                value = (-((t - means[own]) ** 2) / 2).exp() / (2 * flint.acb.pi()).sqrt()
+                for other, mean in means.items():
+                    if among := many[other] - (other == own):
+                        below = ((mean - t) / root).erfc() / 2
+                        value *= below**among if among > 1 else below
                 return value
 
             # What is beyond 25 deviations of all counts has a chance below e^-300.
@@ -35,8 +38,8 @@ def gaussian(counts: Sequence[int], sigma: float) -> list[Fraction]:
             total = flint.acb.integral(integrand, low, high, rel_tol=tiny**-150, abs_tol=tiny**-2000).real
             assert total.rad() < total.mid() * tiny**-100 + tiny**-1900
             middle = total.mid().fmpq()
-            found.append(Fraction(int(middle.p), int(middle.q)))
-    return found
+            found[own] = Fraction(int(middle.p), int(middle.q))
+    return [found[n] for n in counts]
 
 
 def laplace(counts: Sequence[int], rate: Fraction) -> list[Fraction]:

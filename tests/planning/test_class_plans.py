@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from cases import thorough
 
 import darrm
 from darrm import objectives
@@ -16,13 +15,14 @@ from darrm.problem.counts import sorted_counts
 # K, classes, accuracy, labels, total epsilon at delta 1e-5: how often Gaussian noisy max is right, from the project's
 # design notes (trials of another program, whose totals are not certified)
 EQUAL_TOTALS = [
-    *thorough((25, 3, 0.5, 100, 8.56, 0.6024)),
-    pytest.param(25, 3, 0.5, 200, 4.69, 0.4574, marks=pytest.mark.slow),
-    pytest.param(15, 4, 0.6, 100, 8.80, 0.5822, marks=pytest.mark.slow),
-    pytest.param(11, 5, 0.6, 100, 14.67, 0.5868, marks=pytest.mark.slow),
+    (25, 3, 0.5, 100, 8.56, 0.6024),
+    (25, 3, 0.5, 200, 4.69, 0.4574),
+    (15, 4, 0.6, 100, 8.80, 0.5822),
+    (11, 5, 0.6, 100, 14.67, 0.5868),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("K", "classes", "accuracy", "queries", "total", "figure"), EQUAL_TOTALS)
 def test_planned_labels_are_right_more_often_than_noisy_max(
     K: int, classes: int, accuracy: float, queries: int, total: float, figure: float
@@ -127,7 +127,7 @@ def test_a_rule_that_the_votes_pay_for_is_the_optimum_of_their_price(classes: in
     assert plan.design.certificate.holds
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_groups_and_classes_beyond_a_linear_program() -> None:
     groups = [darrm.VoterGroup(17, 0.1, 1e-7), darrm.VoterGroup(5, 0.25, 1e-7)]
     budget = {"queries": 500, "total_epsilon": 4.0, "total_delta": 1e-6, "max_affected": 1, "compare": False}
