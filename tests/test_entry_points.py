@@ -336,6 +336,9 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "labels.bounds_over_bags.noisy_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
         "labels.bounds_over_bags.laplace_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
         "labels.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
+        "mechanisms.ConfidentNoisyMax": [
+            {"threshold": 2.0, "sigma_check": 2.0, "sigma": 2.0, "answers": 3, "K": 4, "classes": 2}
+        ],
         "mechanisms.GaussianNoisyMax": [{"sigma": 2.0, "K": 4, "classes": 2}],
         "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0, "K": 4, "classes": 2}],
         "mechanisms.PermuteAndFlip": [{"epsilon": 2.0, "K": 4, "classes": 2}],
@@ -374,6 +377,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "MajorityProblem": PROBLEM,
         "DecisionProblem": DECISIONS,
         "mechanisms.PrivateDecision": DECIDED,
+        "mechanisms.ConfidentNoisyMax": m.ConfidentNoisyMax(2.0, 2.0, 2.0),
         "mechanisms.GaussianNoisyMax": m.GaussianNoisyMax(2.0),
         "mechanisms.LaplaceNoisyMax": m.LaplaceNoisyMax(2.0),
         "mechanisms.PermuteAndFlip": FLIPS,
@@ -396,6 +400,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "DecisionProblem.named": {"labels": [[0, 1]]},
         "mechanisms.PrivateDecision.release": {"votes": [[1, 0, 1]], **rng},
         "mechanisms.PrivateDecision.release_counts": {"counts": [[2, 0]], **rng},
+        "mechanisms.ConfidentNoisyMax.chances": {"counts": [[3, 1]]},
+        "mechanisms.ConfidentNoisyMax.kernel": {"k": 3},
+        "mechanisms.ConfidentNoisyMax.rdp": {"orders": [2.0, 4.0]},
+        "mechanisms.ConfidentNoisyMax.release": {"counts": [[3, 1]], **rng},
         "mechanisms.GaussianNoisyMax.chances": {"counts": [[3, 1]]},
         "mechanisms.GaussianNoisyMax.kernel": {"k": 3},
         "mechanisms.GaussianNoisyMax.rdp": {"orders": [2.0, 4.0]},

@@ -32,10 +32,11 @@ def compose(
 
     Parameters
     ----------
-    design : Design, Design, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
-        If voters may be absent, each label may come from other present voters.
+    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+        If voters may be absent, each label may come from other present voters. Of `ConfidentNoisyMax` at most
+        ``answers`` queries have a label.
     queries : int in [1, 1e7]
-        Chosen adaptively: each query may depend on all labels before it.
+        Chosen adaptively: each query may depend on all labels before it. Queries without a label count too.
     delta : float in [0, 1), or a list of one for each kind of change
         Delta for all labels together. Where each group of the design has a limit of its own, each kind of change has
         its total: a record is of one kind at all labels.
@@ -111,8 +112,14 @@ def compose(
         name: of_label(own, queries, check_total_delta(deltas[name]), kind, tolerance)
         for name, own in label.kinds.items()
     }
-    largest = max(each.values(), key=lambda total: total.upper)
-    return largest if len(each) == 1 else replace(largest, of=each)
+    largest, most = max(each.values(), key=lambda total: total.upper), max(deltas.values())
+    if len(each) == 1:
+        return largest
+    # The largest pair holds for a change of any kind. A lower bound at a smaller delta is none at the largest.
+    lower = max(total.lower for total in each.values() if total.delta == most)
+    estimate = min(max(largest.estimate, lower), largest.upper)
+    unavoidable = max(total.unavoidable for total in each.values())
+    return replace(largest, lower=lower, estimate=estimate, delta=most, unavoidable=unavoidable, of=each)
 
 
 def _of_counts(

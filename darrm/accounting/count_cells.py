@@ -134,13 +134,15 @@ def _other_slope(d: Array, m: Array) -> Array:
 
 def _first(d: Array, m: Array) -> Array:
     """Pr[first class]: the integral of edge / sqrt(2) over m from -infinity; shape (d, m), and m ends in _FAR twice."""
+    alone = np.repeat(distribution(d)[:, None], 2, axis=1)  # no other class
+    if m.size == 2:
+        return alone
     below = np.linspace(m[0] - 25, m[0], 251)
     ends = np.concatenate([below, m[1:-2]])
     middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
     pieces = np.zeros((d.size, half.size))
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         pieces += weight / _ROOT * half * _edge(d[:, None], (middle + half * node)[None])
-    alone = np.repeat(distribution(d)[:, None], 2, axis=1)  # no other class
     return np.concatenate([pieces.cumsum(axis=1)[:, below.size - 2 :], alone], axis=1)
 
 
@@ -167,12 +169,12 @@ def _reach(shift: float, pad: float) -> float:
         reach += 0.1
 
 
-@lru_cache(maxsize=2)
-def cells_of(shift: float, pad: float) -> Cells:
-    """Cells that cover the rows of all votes, up to ``pad`` / 2 of probability."""
+@lru_cache(maxsize=3)
+def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
+    """Cells of the rows of all votes, or with ``two`` of those of two classes, up to ``pad`` / 2 of probability."""
     move, reach = _ROOT * shift, _reach(shift, pad)
     d = _axis(-reach - move / 2, reach + move / 2, _AXIS_D) + move / 2
-    m = np.append(_axis(-_ROOT * reach, reach, _AXIS_M), [_FAR, _FAR])
+    m = np.append([] if two else _axis(-_ROOT * reach, reach, _AXIS_M), [_FAR, _FAR])
     over = np.add.outer
     P, Q = (
         np.stack([_first(x, m), _first(-x, m), distribution(-over(x, m) / _ROOT) * distribution(-over(-x, m) / _ROOT)])

@@ -7,7 +7,8 @@ excess V of the labels so far after one more label by the row r, and G_s for the
     T_r G_s <= G_(s + c) + pad   for every row r,
 
 then this holds at every larger s too. So the excess of all labels is at most G_S and the sum of their pads, where S
-is the sum of the c, each taken at a level that is reached by then.
+is the sum of the c, each taken at a level that is reached by then. Levels and pads of labels and of checks before
+labels (Confident-GNMax) add up, in any order.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _FIRST = 6  # labels that the noisy counts bound; the first rungs give no more
 _GROW, _FINE = (1.2, 1.08), 4000  # from one rung to the next, with more cells than this and with fewer
 _APART = 0.8  # of two z at which increments are compared
 _TRIES = 6
+_ROOT = math.sqrt(2)
 
 
 class Ladder(NamedTuple):
@@ -45,12 +47,20 @@ class Ladder(NamedTuple):
     rungs: tuple[tuple[int, float, float], ...] = ()
 
 
+class Checks(NamedTuple):
+    """Checks that come before labels: the largest count + N(0, sigma^2) >= threshold. At most ``answers`` get one."""
+
+    threshold: float
+    sigma: float
+    answers: int
+
+
 def climbs(sigma: float, queries: int, delta: float) -> bool:
     """Whether there is a ladder: sigma in [1, 1e6], and delta / queries not below some 1e-36."""
     return _SHIFTS[0] <= 1 / sigma <= _SHIFTS[1] and delta * _PADS / (20 * queries) >= _LEAST_PAD
 
 
-def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
+def any_votes_epsilon(sigma: float, queries: int, delta: float, checks: Checks | None = None) -> float:
     """The total epsilon of labels of noisy max with noise N(0, sigma^2), for any numbers of votes and classes.
 
     Parameters
@@ -60,6 +70,8 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
     queries : int
         Chosen adaptively. Neighbouring data sets differ in one vote; a teacher may also appear or fall silent.
     delta : float in (0, 1)
+    checks : Checks, optional
+        Those of Confident-GNMax. Queries without a label count too.
 
     Returns
     -------
@@ -81,7 +93,7 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float) -> float:
     """
     if not climbs(sigma, queries, delta):
         return math.inf
-    found = climb(1 / sigma, queries, delta * _PADS)
+    found = _together(sigma, queries, delta, checks)
     left = delta - found.pad
     return gdp_epsilon(math.sqrt(found.level) * (1 + 1e-15), left) if left > 0 else math.inf
 
@@ -117,7 +129,30 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
     return best
 
 
-def any_votes_queries(sigma: float, epsilon: float, delta: float, by_counts: int, most: int) -> int:
+def _together(sigma: float, queries: int, delta: float, checks: Checks | None) -> Ladder:
+    """Labels and checks, in any order: levels and pads add up."""
+    kinds = [(sigma, queries, False)]
+    if checks is not None:  # a check is a label of two classes with another sigma
+        kinds = [(sigma, min(queries, checks.answers), False), (_ROOT * checks.sigma, queries, True)]
+    level = pad = step = 0.0
+    for wide, n, two in kinds:
+        found = _by_counts(wide, n)
+        if climbs(wide, n, delta / len(kinds)):
+            found = climb(1 / wide, n, delta * _PADS / len(kinds), two)
+        level, pad = level + found.level, pad + found.pad
+        step += found.step if n == queries else 0.0
+    return Ladder(level * (1 + 1e-15), pad * (1 + 1e-15), step)
+
+
+def _by_counts(sigma: float, queries: int) -> Ladder:
+    """Without a pad: the noisy counts are Gaussian DP."""
+    each = 2 / sigma / sigma * (1 + 1e-15)
+    return Ladder(queries * each, 0.0, each)
+
+
+def any_votes_queries(
+    sigma: float, epsilon: float, delta: float, by_counts: int, most: int, checks: Checks | None = None
+) -> int:
     """The number of labels, at most ``most``, that cost at most ``epsilon`` by `any_votes_epsilon`.
 
     At least ``by_counts``, the number of labels of which that is known by the noisy counts.
@@ -131,11 +166,11 @@ def any_votes_queries(sigma: float, epsilon: float, delta: float, by_counts: int
     best, high = by_counts, most + 1
     level, n = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
     for _ in range(_TRIES if best > _FIRST and climbs(sigma, most, delta) else 0):
-        found = climb(1 / sigma, n, delta * _PADS)
+        found = _together(sigma, n, delta, checks)
         n = min(max(best + 1, n + int((level - found.level) / found.step)), high - 1)
         if n <= best:
             break
-        if any_votes_epsilon(sigma, n, delta) <= epsilon:
+        if any_votes_epsilon(sigma, n, delta, checks) <= epsilon:
             best = n
         else:
             high = n
@@ -177,8 +212,8 @@ def any_votes_profile(sigma: float, queries: int, delta: float) -> tuple[float, 
 
 
 @lru_cache(maxsize=64)
-def climb(shift: float, queries: int, pad: float) -> Ladder:
-    """A level below which labels of this shift are, up to a pad.
+def climb(shift: float, queries: int, pad: float, two: bool = False) -> Ladder:
+    """A level below which labels of this shift are, up to a pad; with ``two``, labels of two classes.
 
     Parameters
     ----------
@@ -196,7 +231,7 @@ def climb(shift: float, queries: int, pad: float) -> Ladder:
     if done < queries:
         harmonic = 1 + math.log(queries / done)
         least_pad = 10.0 ** math.floor(math.log10(pad / (queries * harmonic)))  # few values, so that cells are kept
-        cells = cells_of(shift, least_pad)
+        cells = cells_of(shift, least_pad, two)
         # The increment of all cells at large levels, and the largest of cells that are no longer looked at.
         limit, settled = float(cells.increments(np.zeros(1), math.inf).max()), 0.0
     while done < queries:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
 from darrm.accounting.fresh import FAR, Total, within
 from darrm.accounting.gaussian import gdp_epsilon
-from darrm.accounting.ladder import any_votes_epsilon, any_votes_queries, any_votes_sigma
+from darrm.accounting.ladder import Checks, any_votes_epsilon, any_votes_queries, any_votes_sigma
 from darrm.accounting.many_answers import by_one_set, of_rows, upper_of_rows
 from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
@@ -40,12 +40,14 @@ class Chances(Protocol):
 
 @runtime_checkable
 class CountMechanism(Protocol):
-    """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
+    """Noisy max or permute-and-flip: `GaussianNoisyMax`, `ConfidentNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
     Besides its probabilities it may have ``epsilon``, of one label, or ``sigma``, the standard deviation of independent
     continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any
     number of votes and classes. Without either, costs come from the probabilities alone. It may have ``K`` and
-    ``classes``, both or neither, if it refuses other votes.
+    ``classes``, both or neither, if it refuses other votes. With ``sigma`` it may have ``sigma_check``, of the noise of
+    a check of the largest count before each label, and then must have ``answers``, the most labels that it gives or
+    None, and ``threshold``.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -131,7 +133,13 @@ def of_labels(
     if rows is None:
         return replace(of_any_votes(mechanism, queries, delta, (K, classes)), K=K, classes=classes)
     others = {name: bound for name, bound in plain.items() if name in (_RENYI, GAUSSIAN)}
-    total = of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), others)
+    asked = _asked(mechanism, queries)
+    if asked < queries:  # the recursion over rows knows no cap on labels, and what it attains may be above it
+        others = _of_any_votes(mechanism, queries, delta)
+    total = of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), others, (), asked == queries)
+    if asked < queries:
+        lower = min(by_one_set(rows, asked, delta), total.upper)
+        total = replace(total, lower=lower, estimate=(lower + total.upper) / 2)
     return replace(total, K=K, classes=classes)
 
 
@@ -145,20 +153,23 @@ def _listed(mechanism: CountMechanism, votes: tuple[int, int] | None, plain: Map
         return None
 
 
-def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, worst: tuple[int, int] = (1, 2)) -> Total:
+def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, votes: tuple[int, int] | None = None) -> Total:
     """The total for any number of votes and classes, by the stated sigma or epsilon of one label.
 
-    ``lower`` is attained by votes of these K and classes that are divided between two classes.
+    ``lower`` is attained by votes of these K and classes, or of some, that are divided between two classes.
     """
     bounds = _of_any_votes(mechanism, queries, delta)
     upper = min(bounds.values())
-    K, classes = worst
-    votes = np.zeros((2, classes), dtype=np.int64)
-    votes[:, :2] = (K + 1) // 2, K // 2
-    votes[1] += [-1, 1] + [0] * (classes - 2)
-    P, Q = (mechanism._chances(each[None]) for each in votes)
+    K, classes = votes or (1, 2)
+    checks = _checks(mechanism, queries)
+    if checks is not None and votes is None:  # so many that all checks but few allow a label
+        K = 2 * math.ceil(min(max(checks.threshold, 0.0) + 40 * checks.sigma, 1e12)) + 1
+    sides = np.zeros((2, classes), dtype=np.int64)
+    sides[:, :2] = (K + 1) // 2, K // 2
+    sides[1] += [-1, 1] + [0] * (classes - 2)
+    P, Q = (mechanism._chances(each[None]) for each in sides)
     row = OutcomeRows(P.values, Q.values, max(P.rho, Q.rho), max(P.cut, Q.cut))
-    lower = min(upper, by_one_set(row, queries, delta))
+    lower = min(upper, by_one_set(row, _asked(mechanism, queries), delta))
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "not private", bounds, 0.0)
 
 
@@ -189,13 +200,29 @@ def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, fl
             f"{type(mechanism).__name__} states neither sigma nor epsilon, so there is no total for any votes. Pass K "
             "and classes."
         )
-    climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta)
+    climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta, _checks(mechanism, queries))
     return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
 
 
 def upper_of_any_votes(mechanism: object, queries: int, delta: float) -> float:
     """The total epsilon for any number of votes and classes, of whatever has a ``sigma`` or an ``epsilon``."""
     return min(_of_any_votes(mechanism, queries, delta).values())
+
+
+def _checks(mechanism: Any, queries: int) -> Checks | None:
+    """Those before labels, if any."""
+    sigma: float | None = getattr(mechanism, "sigma_check", None)
+    if sigma is None:
+        return None
+    threshold: float = mechanism.threshold
+    answers: int | None = mechanism.answers
+    return Checks(threshold, sigma, queries if answers is None else min(queries, answers))
+
+
+def _asked(mechanism: CountMechanism, queries: int) -> int:
+    """The number of queries that may all have a label."""
+    checks = _checks(mechanism, queries)
+    return queries if checks is None else checks.answers
 
 
 class Allowed(NamedTuple):
@@ -214,25 +241,25 @@ def queries_within(
         return min(of_counts(mechanism, n, delta).values(), default=math.inf) <= epsilon
 
     plain = of_counts(mechanism, 1, delta) if votes else _of_any_votes(mechanism, 1, delta)
-    best = largest_that(most, by_counts)
-    if delta > 0 and epsilon < FAR and best <= _MOST_EXACT:
+    best, capped = largest_that(most, by_counts), _asked(mechanism, most) < most
+    if delta > 0 and epsilon < FAR and best <= _MOST_EXACT and not capped:
         rows = _listed(mechanism, votes, plain)
         if rows is not None:
             return Allowed(max(best, within(rows, _guaranteed(mechanism, rows), epsilon, delta, most)), "exact")
     sigma: float | None = getattr(mechanism, "sigma", None)
     if sigma is None or not delta:
         return Allowed(best, "optimal composition")
-    return Allowed(any_votes_queries(sigma, epsilon, delta, best, most), LADDER)
+    return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, _checks(mechanism, most)), LADDER)
 
 
 def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]:
     """Bounds on the total for any number of votes and classes that hold even if the noisy counts are released, by name.
 
     Gaussian noise: Renyi DP, lambda / sigma^2 for each label, and the exact Gaussian DP of the noisy counts, of which
-    Renyi DP is an upper bound: mu = sqrt(2) / sigma for each label and one changed vote. A stated epsilon: simple and
-    optimal composition.
+    Renyi DP is an upper bound: mu = sqrt(2) / sigma for each label and one changed vote, and 1 / sigma for each check.
+    A stated epsilon: simple and optimal composition.
     """
-    sigma: float | None = getattr(mechanism, "sigma", None)
+    sigma = _sigma(mechanism, queries)
     epsilon: float | None = getattr(mechanism, "epsilon", None)
     bounds: dict[str, float] = {}
     if sigma is not None and delta:
@@ -243,6 +270,15 @@ def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]
         with suppress(InputError):
             bounds["optimal composition"] = optimal(epsilon, 0.0, queries, delta).epsilon
     return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+
+
+def _sigma(mechanism: Any, queries: int) -> float | None:
+    """The standard deviation of the noise at each count; with checks, of noise whose labels cost as much together."""
+    sigma: float | None = getattr(mechanism, "sigma", None)
+    checks = _checks(mechanism, queries)
+    if sigma is None or checks is None:
+        return sigma
+    return (1 - 1e-15) / math.hypot(math.sqrt(checks.answers / queries) / sigma, math.sqrt(0.5) / checks.sigma)
 
 
 def _renyi(sigma: float, queries: int, delta: float) -> float:
@@ -309,7 +345,8 @@ def noisy_max_parameter(
     >>> kind(epsilon, **votes).release([[12, 8], [20, 0]]).shape
     (2,)
     """
-    known = isinstance(kind, type) and issubclass(kind, CountMechanism)
+    # Confident-GNMax has two parameters of noise.
+    known = isinstance(kind, type) and issubclass(kind, CountMechanism) and not hasattr(kind, "given")
     if not known:
         raise InputError(
             f"kind must be GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip of darrm.mechanisms. Got {kind!r}."

@@ -170,7 +170,7 @@ def command(
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:
-        common.note(_several(problem))
+        common.note(f"{_several(problem)} Without --ledger, nothing notices that a row comes again.")
         if n > 1 and not as_json:
             suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1))
 

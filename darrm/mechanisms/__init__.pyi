@@ -1,3 +1,4 @@
+from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax as ConfidentNoisyMax
 from darrm.mechanisms.decision import DaRRM as DaRRM
 from darrm.mechanisms.decision import PrivateDecision as PrivateDecision
 from darrm.mechanisms.noisy_max import GaussianNoisyMax as GaussianNoisyMax

@@ -41,7 +41,7 @@ class OfCounts:
     leak more: a mechanism without them may release labels that no total covers.
     """
 
-    _parameter: ClassVar[str]  # the name of the noise parameter
+    _parameters: ClassVar[tuple[str, ...]]  # of the noise, by name
 
     def __init__(self, K: int | None, classes: int | Iterable[str] | None, voters: Iterable[str] | None = None) -> None:
         if (K is None) != (classes is None):
@@ -60,16 +60,17 @@ class OfCounts:
         self.classes = None if self.problem is None else self.problem.n_classes
 
     def __repr__(self) -> str:
+        said = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parameters)
         held = "" if self.problem is None else f", K={self.K}, classes={self.problem.classes!r}"
-        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r}{held})"
+        return f"{type(self).__name__}({said}{held})"
 
-    def __reduce__(self) -> tuple[object, tuple[float]]:
+    def __reduce__(self) -> tuple[object, tuple[float, ...]]:
         """Pickled by its arguments, because samplers cannot be pickled."""
         given: dict[str, Any] = {}
         if self.problem is not None:
             given = {"K": self.K, "classes": self.problem.classes}
             given |= {"voters": self.problem.voters} if self.problem.voters else {}
-        return partial(type(self), **given), (getattr(self, self._parameter),)
+        return partial(type(self), **given), tuple(getattr(self, name) for name in self._parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Attributes are set once, because totals and noise were computed for the first values."""

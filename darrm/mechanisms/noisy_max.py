@@ -87,7 +87,9 @@ class NoisyMax(OfCounts, ABC):
         (`darrm.randomness.digits`). 10,000 rows of ten classes take .05 s.
         """
         votes = self._to_release(counts)
-        words = word_source(rng, stacklevel=3)
+        return self._labels(votes, word_source(rng, stacklevel=3))
+
+    def _labels(self, votes: NDArray[np.int64], words: WordSource) -> NDArray[np.int64]:
         step = max(1, _AT_ONCE // votes.shape[1])
         labels = np.zeros(len(votes), dtype=np.int64)
         for start in range(0, len(votes), step):
@@ -171,7 +173,7 @@ class GaussianNoisyMax(NoisyMax):
     [0.125, 0.25]
     """
 
-    _parameter, _law, _draw = "sigma", GAUSSIAN, staticmethod(gaussian)
+    _parameters, _law, _draw = ("sigma",), GAUSSIAN, staticmethod(gaussian)
 
     def __init__(
         self,
@@ -285,7 +287,7 @@ class LaplaceNoisyMax(NoisyMax):
     (2,)
     """
 
-    _parameter, _law, _draw = "gamma", LAPLACE, staticmethod(laplace)
+    _parameters, _law, _draw = ("gamma",), LAPLACE, staticmethod(laplace)
 
     def __init__(self, gamma: float, *, K: int | None = None, classes: int | None = None) -> None:
         self.gamma = check_positive("gamma", gamma)

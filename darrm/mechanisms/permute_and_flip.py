@@ -45,7 +45,7 @@ class PermuteAndFlip(NoisyMax):
     [[0.7241, 0.2759]]
     """
 
-    _parameter, _law, _draw = "epsilon", EXPONENTIAL, staticmethod(exponential)
+    _parameters, _law, _draw = ("epsilon",), EXPONENTIAL, staticmethod(exponential)
 
     def __init__(self, epsilon: float, *, K: int | None = None, classes: int | None = None) -> None:
         self.epsilon = check_positive("epsilon", epsilon)

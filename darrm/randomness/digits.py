@@ -278,3 +278,18 @@ def _largest(lost: list[Fraction], noise: Deviates, start: int) -> int:
             return best
         for j in (best, *rivals):
             noise.fraction.refine(start + j)
+
+
+def reach(noise: Deviates, least: list[Fraction]) -> NDArray[np.bool_]:
+    """Whether each deviate is at least ``least``, one for each: exactly."""
+    value, off = noise.near()
+    near = np.array([float(min(max(each, Fraction(-_HUGE)), Fraction(_HUGE))) for each in least])
+    off = off + _ROUNDING * (np.abs(value) + np.abs(near))
+    found = np.asarray(value >= near)
+    for i in np.flatnonzero(np.abs(value - near) <= off).tolist():
+        low, high = noise.bounds(i)
+        while low < least[i] < high:
+            noise.fraction.refine(i)
+            low, high = noise.bounds(i)
+        found[i] = low >= least[i]
+    return found

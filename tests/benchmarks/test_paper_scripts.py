@@ -13,9 +13,19 @@ from scripts import load
 import darrm
 from darrm import baselines
 from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, optimal, privacy_profile
+from darrm.accounting.gaussian import gdp_epsilon
 
-composition, gamma_shapes, gnmax, leakage, objective, pages = (
-    load(name) for name in ("composition", "gamma_shapes", "gnmax", "leakage_examples", "sampled_objective", "pages")
+composition, gamma_shapes, gnmax, leakage, objective, pages, pate_2018 = (
+    load(name)
+    for name in (
+        "composition",
+        "gamma_shapes",
+        "gnmax",
+        "leakage_examples",
+        "sampled_objective",
+        "pages",
+        "pate_2018",
+    )
 )
 
 
@@ -289,3 +299,24 @@ def test_without_pytorch_the_network_says_what_to_install(missing: str, monkeypa
     monkeypatch.setattr(network.convolution, "import_module", find)
     with pytest.raises(darrm.MissingExtraError, match="pip install torch opacus"):
         network.DPConvolutionalClassifier(1.0, 1e-5).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_the_table_of_pate_2018() -> None:
+    """Its settings, Renyi DP as in the paper, and Gaussian DP, computed here; every bound is below the one before."""
+    page = pate_2018.PAGE.read_text(encoding="utf-8")
+    block = re.search(r"<!-- pate 2018 -->(.*)<!-- /pate 2018 -->", page, re.DOTALL)
+    assert block is not None
+    lines = [line[2:-2].split(" | ") for line in block[1].splitlines() if line.startswith("| ")]
+    orders = np.linspace(1.01, 200, 200_000)
+    for name, cells in zip(pate_2018.STUDIES, lines[2:], strict=True):
+        study = pate_2018.STUDIES[name]
+        assert cells[0] == name
+        assert cells[1] == f"{study.queries:,} / {study.answers:,}"
+        assert float(cells[3]) == study.delta
+        converted, best, counts, ours, labels = map(float, cells[5:10])
+        mechanism = darrm.mechanisms.ConfidentNoisyMax(study.threshold, study.sigma_check, study.sigma)
+        cost = study.queries * mechanism.rdp(orders) - (study.queries - study.answers) * orders / study.sigma**2
+        assert converted == pytest.approx((cost - math.log(study.delta) / (orders - 1)).min(), abs=6e-4)
+        mu = math.sqrt(2 * study.answers / study.sigma**2 + study.queries / study.sigma_check**2)
+        assert counts == pytest.approx(gdp_epsilon(mu, study.delta), abs=6e-4)
+        assert converted > best > counts > ours > labels

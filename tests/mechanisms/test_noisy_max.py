@@ -121,7 +121,7 @@ def test_copies_and_pickles_release_the_same(kind: type, again: Callable) -> Non
     made = kind(0.75, K=5, classes=2)
     made.release([[3, 2]])
     other = again(made)
-    assert repr(other) == repr(made) == f"{kind.__name__}({made._parameter}=0.75, K=5, classes=2)"
+    assert repr(other) == repr(made) == f"{kind.__name__}({made._parameters[0]}=0.75, K=5, classes=2)"
     with pytest.warns(NotPrivateWarning):
         drawn, same = (one.release([[3, 2]] * 50, rng=np.random.default_rng(5)) for one in (other, made))
     assert drawn.tolist() == same.tolist()

@@ -24,6 +24,7 @@ from darrm.randomness.digits import (
     gaussian,
     gumbel,
     laplace,
+    reach,
     winners,
 )
 
@@ -114,6 +115,34 @@ def test_the_largest_is_as_likely_as_it_should(draw: Callable[..., Deviates], bi
     runs, behind, rate = RUNS if bits == 64 else RUNS // 10, np.array([0, 1, 3]), Fraction(3, 8)
     labels = winners(np.tile(behind, (runs, 1)), rate, lambda n: draw(n, words(7), bits))
     assert p_value(np.bincount(labels, minlength=3), chances(LAWS[draw], -behind * 0.375)) > RARE
+
+
+@pytest.mark.parametrize("bits", [64, 3])
+def test_what_is_reached_is_as_likely_as_it_should(bits: int) -> None:
+    """Normal noise against numbers at, beside and between the ends of what is known of it."""
+    runs = 40_000 if bits == 64 else 3000
+    for least in (Fraction(0), Fraction(-5, 8), Fraction(1, 3), Fraction(7, 4) + Fraction(1, 2**90)):
+        seen = np.count_nonzero(reach(gaussian(runs, words(3), bits), [least] * runs))
+        p = scipy.stats.norm.sf(float(least))
+        assert p_value(np.array([seen, runs - seen]), np.array([p, 1 - p])) > RARE
+
+
+@pytest.mark.parametrize("bits", [64, 2])
+def test_what_is_reached_holds_for_the_digits_that_are_known(bits: int) -> None:
+    """Also within one part in 2^90 of the noise, where floats see no difference, and beyond all floats."""
+    z = gaussian(400, words(8), bits)
+    rng, least = np.random.default_rng(3), []
+    for i in range(400):
+        low, high = map(Fraction, z.bounds(i))
+        least.append(low + (high - low) * Fraction(float(rng.uniform(-0.2, 1.2))))
+    least[:2] = Fraction(10) ** 400, -(Fraction(10) ** 400)
+    found = reach(z, least)
+    assert found[:2].tolist() == [False, True]
+    for i, sure in enumerate(found.tolist()):
+        low, high = z.bounds(i)
+        assert least[i] <= low if sure else high <= least[i]
+    assert sum(z.fraction.known(i)[1] > bits for i in range(400)) > 200
+    assert 100 < np.count_nonzero(found) < 300
 
 
 @pytest.mark.parametrize("draw", LAWS)

@@ -171,6 +171,7 @@ def test_no_word_is_too_rare_for_a_release(monkeypatch: pytest.MonkeyPatch, word
         "Gaussian": (lambda: mechanisms.GaussianNoisyMax(4.0).release(counts), 3),
         "narrow Gaussian": (lambda: mechanisms.GaussianNoisyMax(1e-300).release(counts), 3),
         "wide Gaussian": (lambda: mechanisms.GaussianNoisyMax(1e15).release(counts), 3),
+        "confident": (lambda: mechanisms.ConfidentNoisyMax(4, 4.0, 4.0).release(counts), 4),
         "Laplace": (lambda: mechanisms.LaplaceNoisyMax(0.5).release(counts), 3),
         "narrow Laplace": (lambda: mechanisms.LaplaceNoisyMax(1e300).release(counts), 3),
         "wide Laplace": (lambda: mechanisms.LaplaceNoisyMax(1e-15).release(counts), 3),
@@ -211,6 +212,9 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     "mechanisms.PrivateDecision.release": lambda rng: PrivateDecision(DECISION).release(np.zeros((2, 3)), rng=rng),
     "mechanisms.PrivateDecision.release_blocks": lambda rng: PrivateDecision(DECISION).release_blocks([], rng=rng),
     "mechanisms.PrivateDecision.release_counts": lambda rng: PrivateDecision(DECISION).release_counts(
+        [[1, 2]], rng=rng
+    ),
+    "mechanisms.ConfidentNoisyMax.release": lambda rng: mechanisms.ConfidentNoisyMax(1, 1.0, 4.0).release(
         [[1, 2]], rng=rng
     ),
     "mechanisms.GaussianNoisyMax.release": lambda rng: mechanisms.GaussianNoisyMax(4.0).release([[1, 2]], rng=rng),

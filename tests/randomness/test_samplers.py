@@ -234,6 +234,10 @@ SAMPLERS = {
     "GaussianNoisyMax": Sampler(
         winner(scipy.stats.norm(scale=2)), lambda n: mechanisms.GaussianNoisyMax(2.0).release(np.tile(COUNTS, (n, 1)))
     ),
+    "ConfidentNoisyMax": Sampler(
+        np.append(scipy.stats.norm.sf(0.5) * winner(scipy.stats.norm(scale=2)), scipy.stats.norm.cdf(0.5)),
+        lambda n: mechanisms.ConfidentNoisyMax(max(COUNTS) + 1, 2.0, 2.0).release(np.tile(COUNTS, (n, 1))),
+    ),
     "PermuteAndFlip": Sampler(permuted(1.0), lambda n: mechanisms.PermuteAndFlip(1.0).release(np.tile(COUNTS, (n, 1)))),
     "RandomizedResponse": Sampler(
         coin(1 / (1 + math.e)), lambda n: mechanisms.RandomizedResponse(1.0).release(np.zeros(n, dtype=np.int64))
