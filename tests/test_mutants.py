@@ -541,6 +541,12 @@ MISTAKES = [
         (NOISY, lambda tests, folder: tests.test_a_file_that_allows_too_much_is_not_believed(folder)),
     ),
     Mistake(
+        "a label after a check is charged as if there was none",
+        "accounting.charges:noise_of",
+        'hasattr(release, "sigma_check") => False',
+        (NOISY, lambda tests, folder: tests.test_what_a_ledger_does_not_take(folder)),
+    ),
+    Mistake(
         "noisy max is charged beside votes whose randomness protects others",
         "accounting.rules:_check_known",
         "isinstance(account, NoisyLabels) or _1 => False",
