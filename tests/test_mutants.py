@@ -543,8 +543,8 @@ MISTAKES = [
     Mistake(
         "a label after a check is charged as if there was none",
         "accounting.charges:noise_of",
-        'hasattr(release, "sigma_check") => False',
-        (NOISY, lambda tests, folder: tests.test_what_a_ledger_does_not_take(folder)),
+        'getattr(release, "sigma_check", None) is not None => False',
+        (NOISY, lambda tests, folder: tests.test_labels_after_a_check_are_not_charged_as_labels_alone(folder, "renyi")),
     ),
     Mistake(
         "noisy max is charged beside votes whose randomness protects others",

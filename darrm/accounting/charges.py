@@ -22,21 +22,13 @@ def checked_design(design: object) -> Design:
 
 
 def noise_of(release: object) -> float | None:
-    """The sigma of Gaussian noisy max; None for anything else.
-
-    Raises
-    ------
-    InputError
-        If each label comes after a check, which costs something too.
-    """
-    if not isinstance(release, CountMechanism):
-        return None
-    if hasattr(release, "sigma_check"):
+    """The sigma of Gaussian noisy max; None for anything else. `InputError` if checks before its labels cost too."""
+    if getattr(release, "sigma_check", None) is not None:
         raise InputError(
-            f"A ledger takes no labels after checks. Got {type(release).__name__}. Charge the pair (epsilon, delta) "
-            "that darrm.accounting.compose certifies for all its queries together."
+            f"A ledger does not count the checks of {type(release).__name__}. Charge the pair (epsilon, delta) that "
+            "darrm.accounting.compose certifies for all its queries, to a ledger of rule composed or basic."
         )
-    return getattr(release, "sigma", None)
+    return getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
 
 
 def labels_of(release: object, ledger_adjacency: str) -> Labels | NoisyLabels:

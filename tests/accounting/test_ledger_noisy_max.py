@@ -111,12 +111,6 @@ def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
             do(NOISY)
     with pytest.raises(darrm.InputError, match=r"Got LaplaceNoisyMax. .* charge \(epsilon, 0\) for each label"):
         basic.charge(LaplaceNoisyMax(0.5))
-    checked = ConfidentNoisyMax(200, sigma_check=150, sigma=40, answers=286)
-    with pytest.raises(darrm.InputError, match=r"no labels after checks. Got ConfidentNoisyMax. Charge the pair"):
-        Ledger.create(tmp_path / "checked.json", checked, **BUDGET)
-    for do in (basic.charge, basic.remaining, basic.released):
-        with pytest.raises(darrm.InputError, match="takes no labels after checks"):
-            do(checked)
     voters = darrm.VoterGroup(5, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
     known = darrm.solve(darrm.DecisionProblem([voters], epsilon=0.5), objective=darrm.objectives.truth([0.7]))
     for first, second in ((known, NOISY), (NOISY, known)):
