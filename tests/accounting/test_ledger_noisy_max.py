@@ -237,4 +237,4 @@ def test_labels_after_a_check_are_not_charged_as_labels_alone(tmp_path: Path, ru
         ledger = Ledger.create(tmp_path / "ledger.json", **budget)
         with pytest.raises(darrm.InputError, match="does not count the checks of ConfidentNoisyMax"):
             ledger.charge(checked, 640)
-        assert ledger.spent().epsilon == 0
+        assert ledger.spent() == (0, 0)
