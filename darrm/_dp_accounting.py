@@ -12,7 +12,7 @@ try:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_randomized_response
 except ImportError:
     raise MissingExtraError(
-        "Privacy loss distributions need dp-accounting of at least 0.6. Run: pip install darrm[interop]"
+        "Privacy loss distributions need dp-accounting of at least 0.6. Run: pip install 'darrm[interop]'"
     ) from None
 
 __all__ = [

@@ -26,7 +26,7 @@ try:
     from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 except ImportError:
     raise MissingExtraError(
-        "The estimators of darrm need scikit-learn of at least 1.6. Run: pip install darrm[experiments]"
+        "The estimators of darrm need scikit-learn of at least 1.6. Run: pip install 'darrm[experiments]'"
     ) from None
 
 __all__ = [

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from darrm._validation import real
 from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.releases import OneLabel, one_label
@@ -104,6 +105,51 @@ class Labels:
 
 
 @dataclass
+class NoisyLabels:
+    """The account of the labels of Gaussian noisy max, whose totals are for any numbers of votes and classes."""
+
+    sigma_hex: str
+    charged: int
+    allowed: int | None = None  # as of `Labels`
+
+    @classmethod
+    def of(cls, sigma: float) -> NoisyLabels:
+        """The account of noise of this standard deviation before its first label."""
+        return cls(float(sigma).hex(), 0)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any]) -> NoisyLabels:
+        """The account in the content of a file; raises if the content is invalid."""
+        account = cls(**content)
+        real("sigma", account.sigma, 0, ends="()")
+        return account
+
+    @property
+    def sigma(self) -> float:
+        return float.fromhex(self.sigma_hex)
+
+    @property
+    def guarantee(self) -> None:
+        """No (epsilon, delta): the label is known by its divergences and totals."""
+        return
+
+    @property
+    def said(self) -> str:
+        """The account in a few words."""
+        return f"labels of Gaussian noisy max, {self.short_name}"
+
+    @property
+    def short_name(self) -> str:
+        """The noise in print."""
+        return f"sigma {self.sigma:.6g}"
+
+    @property
+    def name(self) -> str:
+        """The name by which a ledger knows the noise."""
+        return _digest(["Gaussian noisy max", self.sigma.hex()])
+
+
+@dataclass
 class Other:
     """The account of any other mechanism: its privacy curve, and its (epsilon, delta) if only that is known."""
 
@@ -169,7 +215,7 @@ class Other:
         return _digest([self.said, self.epsilons_hex, self.deltas_hex, self.guarantee_hex])
 
 
-Account: TypeAlias = Labels | Other
+Account: TypeAlias = Labels | NoisyLabels | Other
 
 
 def stated(said: str | None, ledger_adjacency: str, what: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from darrm._validation import not_a_design, real
-from darrm.accounting.accounts import Account, Labels, Other, agree, stated
+from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, agree, stated
 from darrm.accounting.fresh import FAR
+from darrm.accounting.noisy_max import CountMechanism
 from darrm.design.content import check_whole
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -20,9 +21,17 @@ def checked_design(design: object) -> Design:
     return design
 
 
-def labels_of(design: object, ledger_adjacency: str) -> Labels:
-    """The account of a design, before its first label."""
-    design = checked_design(design)
+def noise_of(release: object) -> float | None:
+    """The sigma of Gaussian noisy max; None for anything else."""
+    return getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
+
+
+def labels_of(release: object, ledger_adjacency: str) -> Labels | NoisyLabels:
+    """The account of a design or of Gaussian noisy max, before its first label."""
+    sigma = noise_of(release)
+    if sigma is not None:
+        return NoisyLabels.of(sigma)
+    design = checked_design(release)
     agree(design.problem.adjacency, ledger_adjacency, "The ledger")
     check_whole(design.problem)
     return Labels.of(design)
@@ -31,7 +40,8 @@ def labels_of(design: object, ledger_adjacency: str) -> Labels:
 def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
     """The account of anything with a privacy loss, before it is charged.
 
-    ``adjacency`` is the caller's statement for ``what``; a design and an event have their own.
+    ``adjacency`` is the caller's statement for ``what``; a design and an event have their own, and noisy max is for a
+    change of one vote, whatever change of the records that is.
 
     Raises
     ------
@@ -39,6 +49,10 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
         If a ledger cannot charge ``what``, or it is private for other neighbours than those of the ledger.
     """
     said = None if adjacency is None else adjacency_text(adjacency)
+    if noise_of(what) is not None:
+        if said is not None:
+            agree(said, ledger_adjacency, "The ledger")
+        return labels_of(what, ledger_adjacency)
     if isinstance(what, Design):
         agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
         return labels_of(what, ledger_adjacency)
@@ -53,7 +67,8 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
         stated(said, ledger_adjacency, "A pair (epsilon, delta)")
         return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
     raise InputError(
-        "A ledger charges a Design, a pair (epsilon, delta), or an event or privacy loss "
-        f"distribution of dp-accounting. Got {type(what).__name__}. For noisy max, charge the pair that "
-        "darrm.accounting.compose certifies for all its labels together."
+        "A ledger charges a Design, GaussianNoisyMax, a pair (epsilon, delta), or an event or privacy loss "
+        f"distribution of dp-accounting. Got {type(what).__name__}. For LaplaceNoisyMax and PermuteAndFlip, charge "
+        "(epsilon, 0) for each label, with the epsilon of the mechanism. For ConfidentNoisyMax, charge the pair that "
+        "darrm.accounting.compose certifies for all its queries together."
     )

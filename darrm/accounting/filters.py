@@ -83,6 +83,15 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
     return Spent(divergence * (1 + 64 * _U * order), release.delta_infinity)
 
 
+def of_noisy_max(sigma: float, order: float) -> Spent:
+    """The divergence of one label of Gaussian noisy max for any votes: that of the noisy counts, order / sigma^2.
+
+    One changed vote moves two counts by 1, a teacher that appears or falls silent only one. The label is computed from
+    the noisy counts, in both directions.
+    """
+    return Spent(order / sigma / sigma * (1 + 4 * _U), 0.0)
+
+
 def of_curve(curve: Curve, order: float) -> Spent:
     """The divergence of one use of a mechanism with this privacy curve."""
     if curve.silent:

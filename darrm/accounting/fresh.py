@@ -100,10 +100,10 @@ def of_region(
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
-            f"delta = {delta:g} is below {unavoidable:.6g}, the certified probability that "
-            f"{'the label loses' if queries == 1 else f'one of {queries} labels loses'} more than {BEYOND:g} nats plus "
-            "the epsilons of the affected voters, which counts as infinite in a total. Pass a delta above it"
-            f"{'; the profile of the design has one label' if queries == 1 else ', or ask fewer queries'}."
+            f"delta must be above {unavoidable:.6g} for {'one label' if queries == 1 else f'{queries} labels'} of this "
+            f"design. Got {delta:g}. Pass a larger delta{' or fewer queries' * (queries > 1)}. (So large is the "
+            f"certified probability of a loss above {BEYOND:g} nats plus the epsilons of the affected voters, which a "
+            "total counts as infinite.)"
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])

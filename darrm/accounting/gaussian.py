@@ -94,17 +94,22 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     return low
 
 
-def gdp_holds(epsilon: float, delta: float, mu: float) -> bool:
-    """Whether mu-Gaussian DP is certainly (epsilon, delta)-DP: the curve of `gdp`, with its rounding counted."""
+def gdp_log_delta(epsilon: float | Array, mu: float) -> Any:
+    """The logarithm of `gdp_delta`, rounded up."""
     from scipy.special import log_ndtr
 
     here, there = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     log_here, log_there = log_ndtr(here), log_ndtr(there)
     moved = _ROUNDING * (mu / 2 + epsilon / mu)  # of ``here`` and ``there``, where a logarithm has slope <= 1 + |x|
-    slack = _ROUNDING * abs(log_here) + moved * (1 + abs(here))
-    loose = slack + _ROUNDING * (1 + epsilon + abs(log_there)) + moved * (1 + abs(there))
-    difference = min(0.0, epsilon + log_there - log_here) - loose
-    return bool(log_here + slack + math.log(-math.expm1(difference)) <= math.log(delta) - _ROUNDING)
+    slack = _ROUNDING * np.abs(log_here) + moved * (1 + np.abs(here))
+    loose = slack + _ROUNDING * (1 + epsilon + np.abs(log_there)) + moved * (1 + np.abs(there))
+    difference = np.minimum(0.0, epsilon + log_there - log_here) - loose
+    return log_here + slack + np.log(-np.expm1(difference)) + _ROUNDING
+
+
+def gdp_holds(epsilon: float, delta: float, mu: float) -> bool:
+    """Whether mu-Gaussian DP is certainly (epsilon, delta)-DP: the curve of `gdp`, with its rounding counted."""
+    return bool(gdp_log_delta(epsilon, mu) <= math.log(delta))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:

@@ -36,11 +36,15 @@ _ROOT = math.sqrt(2)
 
 
 class Ladder(NamedTuple):
-    """Labels are below G_level + pad; ``step`` is what the last label added to the level."""
+    """Labels are below G_level + pad; ``step`` is what the last label added to the level.
+
+    ``rungs`` are numbers of fewer labels, rising, each with its level and pad; both are linear between two.
+    """
 
     level: float
     pad: float
     step: float
+    rungs: tuple[tuple[int, float, float], ...] = ()
 
 
 class Checks(NamedTuple):
@@ -173,6 +177,40 @@ def any_votes_queries(
     return best
 
 
+def any_votes_profile(sigma: float, queries: int, delta: float) -> tuple[float, float]:
+    """A mu and a pad: the excess of labels of any votes is at most that of mu-Gaussian DP and the pad.
+
+    The ladder is that of the next power of 16, so that a ledger seldom climbs anew as its labels become more.
+
+    Parameters
+    ----------
+    sigma : float > 0
+    queries : int
+    delta : float in [0, 1)
+        Total, near which the bound is to be sharp; the pad is at most a hundredth of it.
+
+    Examples
+    --------
+    Six labels by their noisy counts:
+
+    >>> from darrm.accounting.ladder import any_votes_profile
+    >>> mu, pad = any_votes_profile(4.0, 6, 1e-5)
+    >>> round(mu, 4), pad
+    (0.866, 0.0)
+    """
+    level, pad = 2 * queries / sigma**2 * (1 + 1e-15), 0.0
+    most = 16
+    while most < queries:
+        most *= 16
+    if queries > _FIRST and delta and climbs(sigma, most, delta):
+        found = climb(1 / sigma, most, delta * _PADS)
+        names = np.array(found.rungs).T
+        climbed, padded = (float(np.interp(queries, names[0], part)) * (1 + 1e-11) for part in names[1:])
+        if climbed < level:
+            level, pad = climbed, padded
+    return math.sqrt(level) * (1 + 1e-15), pad
+
+
 @lru_cache(maxsize=64)
 def climb(shift: float, queries: int, pad: float, two: bool = False) -> Ladder:
     """A level below which labels of this shift are, up to a pad; with ``two``, labels of two classes.
@@ -189,6 +227,7 @@ def climb(shift: float, queries: int, pad: float, two: bool = False) -> Ladder:
     counts = 2 * shift * shift * (1 + 1e-15)  # the increment of the noisy counts, which have no pad
     done = min(queries, _FIRST)
     level, padded, step, own = done * counts, 0.0, counts, 0.0
+    rungs = [(0, 0.0, 0.0), (done, level, padded)]
     if done < queries:
         harmonic = 1 + math.log(queries / done)
         least_pad = 10.0 ** math.floor(math.log10(pad / (queries * harmonic)))  # few values, so that cells are kept
@@ -211,7 +250,8 @@ def climb(shift: float, queries: int, pad: float, two: bool = False) -> Ladder:
         if not len(cells):
             labels, step, own = queries - done, settled, least_pad
         done, level, padded = done + labels, level + labels * step, padded + labels * own
-    return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12), step)
+        rungs.append((done, level, padded))
+    return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12), step, tuple(rungs))
 
 
 def _increments(cells: Cells, s: float, pads: tuple[float, float], most: float) -> tuple[Array, Array]:

@@ -20,8 +20,8 @@ from typing import IO, Any, NamedTuple
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, truth
 from darrm.accounting import filters, rules
-from darrm.accounting.accounts import Account, Labels, checked_note
-from darrm.accounting.charges import account_of, checked_design, labels_of
+from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, checked_note
+from darrm.accounting.charges import account_of, checked_design, labels_of, noise_of
 from darrm.accounting.ledger_file import (
     FOR_FIXED,
     NO_SECOND,
@@ -37,9 +37,11 @@ from darrm.accounting.ledger_file import (
     write,
 )
 from darrm.accounting.ledger_ids import Batch, batch_of, entered
+from darrm.accounting.noisy_max import CountMechanism, queries_within
 from darrm.accounting.released_once import check_ids, take_again
 from darrm.accounting.releases import for_each_kind, one_label
 from darrm.accounting.search import max_queries
+from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
 from darrm.design.design import Design
 from darrm.errors import BudgetError, CertificateError, ExistsError, InputError
@@ -88,14 +90,14 @@ class Ledger:
         self.path = ledger_path(path)
         if not self.path.is_file():
             what = "is not a ledger file" if self.path.exists() else "does not exist"
-            raise InputError(f"{path} {what}. Make one with Ledger.create. Run: darrm ledger create --help")
+            raise InputError(f"{path} {what}. Pass the path of a ledger (darrm ledger create, Ledger.create).")
         self._state()
 
     @classmethod
     def create(
         cls,
         path: str | os.PathLike[str],
-        design: Design | None = None,
+        design: Design | CountMechanism | None = None,
         *,
         total_epsilon: float | Sequence[float],
         total_delta: float | Sequence[float],
@@ -110,8 +112,8 @@ class Ledger:
         path : path
             A path that does not exist yet. Keep the file on a local disk, because locks of network file systems are not
             always reliable.
-        design : Design, optional
-            The design of the labels; needed by the rule "exact".
+        design : Design or GaussianNoisyMax, optional
+            What releases the labels; needed by the rule "exact".
         total_epsilon, total_delta : float, or a list of one for each kind of change
             The privacy budget for all charges. A list is for a design with a limit for each group, by the rule "exact":
             labels end when the first budget is spent.
@@ -124,7 +126,9 @@ class Ledger:
         rule : {"exact", "composed", "renyi", "basic"}
             How charges add up.
 
-            "exact": labels of this design only, by their exact adaptive composition.
+            "exact": labels of this design only, by their exact adaptive composition. For noisy max, labels of this
+            sigma only, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on
+            earlier labels.
 
             "composed": any mechanisms, by the composition of all of them, the tightest bound. The list of charges, and
             the number of uses of each, must be *fixed in advance*, independently of any release, and the whole list
@@ -134,7 +138,8 @@ class Ledger:
 
             "renyi": any mechanisms, also chosen by earlier outputs (fully adaptive): a privacy filter by Renyi
             divergences of one order. A tenth of ``total_delta`` is reserved for events without a finite divergence. One
-            use answers once: the checkpoints of a training run are charged one by one.
+            use answers once: the checkpoints of a training run are charged one by one. A label of noisy max spends the
+            divergence of its noisy counts, so fewer fit than by "exact", and their noise may depend on earlier labels.
 
             "basic": designs and pairs (epsilon, delta), also chosen by earlier outputs (fully adaptive), by their sums
             (Rogers, Roth, Ullman, Vadhan, NeurIPS 2016).
@@ -150,7 +155,8 @@ class Ledger:
             If the budget does not allow a single label of ``design``.
         """
         of_one = design is not None and rule == "exact"  # other rules take other designs too
-        kind = check_voters(voters, one_label(checked_design(design)).epsilons) if of_one else check_voters(voters)
+        noisy = noise_of(design) is not None
+        kind = check_voters(voters, _epsilons(design)) if of_one else check_voters(voters)
         if rule not in RULES:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if kind == "fixed" and rule not in FOR_FIXED:
@@ -160,7 +166,7 @@ class Ledger:
             )
         if design is None and rule == "exact":
             raise InputError('Rule "exact" is for one Design. Pass it, or take another rule.')
-        if of_one and isinstance(total_epsilon, list | tuple):
+        if of_one and not noisy and isinstance(total_epsilon, list | tuple):
             problem = checked_design(design).problem
             epsilons = for_each_kind(problem, "total_epsilon", total_epsilon).values()
             deltas = for_each_kind(problem, "total_delta", total_delta).values()
@@ -170,7 +176,7 @@ class Ledger:
             )
         else:
             budget = (check_total_epsilon(total_epsilon) + 0.0, check_total_delta(total_delta, "total_delta") + 0.0)
-        known = _NEIGHBOURS if design is None else checked_design(design).problem.adjacency
+        known = _NEIGHBOURS if design is None or noisy else checked_design(design).problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
         order = filters.best_order(*budget) if rule == "renyi" else None
         failure = None if order is None else filters.FAILURES * budget[1]
@@ -182,7 +188,7 @@ class Ledger:
             )
         if design is not None:
             account = labels_of(design, neighbours)
-            state.designs[account.name] = account
+            _accounts_of(state, account)[account.name] = account
             _check_pays(state, account, design)
         name = ledger_path(path)
         with locked(name, remedy=NO_SECOND):
@@ -216,21 +222,21 @@ class Ledger:
 
         Parameters
         ----------
-        what : Design, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
-            A design means one label. An event is composed under the ledger's neighbouring relation; a Gaussian's
+        what : Design, GaussianNoisyMax, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
+            A design and noisy max mean one label; that of noisy max is for a change of one vote, whatever change of the
+            records that is. An event is composed under the ledger's neighbouring relation; a Gaussian's
             ``noise_multiplier`` counts half under "replace-one". A distribution must be pessimistic; the numbers of
-            distributions and events are not verified. For noisy max, charge the pair (epsilon, delta) that
-            `darrm.accounting.compose` certifies for all its labels together.
+            distributions and events are not verified.
         n : int in [1, 2^53]
-            Number of uses; for a design, of labels.
+            Number of uses; for a design and noisy max, of labels.
         adjacency : str
             The neighbouring relation of a pair or a distribution, which do not state it: required for those.
         note : str
             One line that describes the charge; see `status`.
         ids : iterable of str, optional
-            For a design: the id of the row of votes behind each label. Ids are public. A digest of each is kept in a
-            file beside the ledger, PATH.ids, and a repeated id is refused, whatever the design. So rows of other votes
-            need other ids, and labels of fresh voters without ids are refused from then on.
+            For labels: the id of the row of votes behind each. Ids are public. A digest of each is kept in a file
+            beside the ledger, PATH.ids, and a repeated id is refused, whatever the design. So rows of other votes need
+            other ids, and labels of fresh voters without ids are refused from then on.
         again : bool
             Whether rows may be released a second time: those with an id that was charged before or, without ids, all of
             them. Each counts as one label more. For fixed voters that covers it. For fresh voters it does not: such
@@ -254,7 +260,7 @@ class Ledger:
     @contextmanager
     def releasing(
         self,
-        design: Design,
+        design: Design | CountMechanism,
         n: int | Callable[[], int],
         out: str | os.PathLike[str],
         *,
@@ -319,7 +325,7 @@ class Ledger:
         """
         state = self._state()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
-        left = rules.remaining(state, next(iter(state.designs.values()))) if state.rule == "exact" else None
+        left = rules.remaining(state, next(iter(state.of_labels.values()))) if state.rule == "exact" else None
         accounts = state.accounts
         return {
             **{name: getattr(state, name) for name in budget},
@@ -333,24 +339,25 @@ class Ledger:
             "again": state.again,
         }
 
-    def released(self, design: Design) -> int:
+    def released(self, design: Design | CountMechanism) -> int:
         """The number of charged labels of a design."""
         state = self._state()
         return _known(state, design).charged
 
-    def remaining(self, design: Design) -> int | None:
+    def remaining(self, design: Design | CountMechanism) -> int | None:
         """The number of further labels of a design within the remaining budget; None if unlimited.
 
         The rule "composed" composes all charges once, which takes about a second; the result is at most 10,000.
         """
         return self.counts(design)[1]
 
-    def counts(self, design: Design) -> tuple[int, int | None]:
+    def counts(self, design: Design | CountMechanism) -> tuple[int, int | None]:
         """`released` and `remaining`, at the same moment."""
         state = self._state()
         account = _known(state, design)
-        other = state.rule == "exact" and account.name not in state.designs
-        other |= rules.other_voters(state, checked_design(design).problem) is not None
+        other = state.rule == "exact" and account.name not in state.of_labels
+        if isinstance(design, Design):
+            other |= rules.other_voters(state, design.problem) is not None
         return account.charged, 0 if other else rules.remaining(state, account)
 
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
@@ -445,8 +452,8 @@ class Ledger:
                 check_ids(state, account)
             self._take(state, account, n, note, n if again else 0)
         else:
-            if not isinstance(account, Labels):
-                raise InputError("ids are for labels only. Pass a design, or leave ids out.")
+            if isinstance(account, Other):
+                raise InputError("ids are for labels only. Pass a design or GaussianNoisyMax, or leave ids out.")
             batch.check_for(n)
             with entered(self.path, state, batch, again=again) as rows:
                 self._take(state, account, n, note, rows.repeated)
@@ -471,8 +478,8 @@ class Ledger:
     def _take(self, state: State, account: Account, n: int, note: str = "", repeated: int = 0) -> None:
         """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise."""
         name = account.name
-        if state.rule == "exact" and name not in state.designs:
-            if state.voters == "fresh":
+        if state.rule == "exact" and name not in state.of_labels:
+            if state.voters == "fresh" or state.noisy:
                 remedy = (
                     "A second ledger has its own budget, and the two budgets add up if no row of votes has a label in "
                     'both. Or make one ledger by the rule "composed".'
@@ -491,13 +498,15 @@ class Ledger:
                     )
                     + " Other voters need a ledger of their own, whose budget is added."
                 )
-            kind = "another design" if isinstance(account, Labels) else "labels of one design only"
+            kind = "labels of one design only" if isinstance(account, Other) else "another design"
             raise InputError(f"{self.path} is for {kind}. {remedy}")
         if isinstance(account, Labels):
             rules.check_names(state, account.problem)
             account = rules.with_names(state.designs.get(name) or replace(account), account.problem)
             state.designs.setdefault(name, account)
             take_again(state, account, repeated)
+        elif isinstance(account, NoisyLabels):
+            account = state.noisy.setdefault(name, replace(account))
         else:
             account = state.others.setdefault(name, replace(account))
         rules.take(state, account, n)
@@ -508,17 +517,27 @@ class Ledger:
         state.notes.append(Note(name, note, n))
 
 
-def _known(state: State, design: Design) -> Labels:
-    """The account of a design, a new one if it was not charged before."""
+def _epsilons(design: object) -> Sequence[float]:
+    """The epsilons of the voters of a release; those of noisy max are not private."""
+    return [math.inf] if noise_of(design) is not None else one_label(checked_design(design)).epsilons
+
+
+def _accounts_of(state: State, account: Account) -> dict[str, Any]:
+    """The accounts of its kind."""
+    return state.noisy if isinstance(account, NoisyLabels) else state.designs
+
+
+def _known(state: State, design: object) -> Labels | NoisyLabels:
+    """The account of a release, a new one if it was not charged before."""
     account = labels_of(design, state.adjacency)
-    return state.designs.get(account.name, account)
+    return state.of_labels.get(account.name, account)
 
 
-def _check_pays(state: State, account: Labels, design: Design) -> None:
+def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> None:
     """`BudgetError` if the budget does not cover one label of the design. Rule "exact" returns the number it covers."""
     try:
         if state.rule == "exact":
-            account.allowed = max_queries(design, state.total_epsilon, state.total_delta, voters=state.voters) or None
+            account.allowed = _allowed(state, account, design) or None
             pays = account.allowed is not None
         else:
             rules.take(state, account, 1)
@@ -535,3 +554,11 @@ def _check_pays(state: State, account: Labels, design: Design) -> None:
                 else "Raise the budget, or plan a design for it."
             )
         )
+
+
+def _allowed(state: State, account: Labels | NoisyLabels, design: Any) -> int:
+    """The number of labels that the budget covers; of noisy max for any numbers of votes and classes."""
+    total = state.total_epsilon, state.total_delta
+    if isinstance(account, NoisyLabels):
+        return queries_within(account, *total, MOST_LABELS).queries
+    return max_queries(design, *total, voters=state.voters)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
-from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_note
+from darrm.accounting.accounts import DIRECTED, Account, Labels, NoisyLabels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import for_each_kind
 from darrm.design.content import problem_in_file
@@ -93,21 +93,32 @@ class State:
     ids: KeptIds | None = None
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
+    noisy: dict[str, NoisyLabels] = field(default_factory=dict)
 
     @property
     def accounts(self) -> dict[str, Account]:
         """All accounts, by name."""
-        return {**self.designs, **self.others}
+        return {**self.of_labels, **self.others}
+
+    @property
+    def of_labels(self) -> dict[str, Labels | NoisyLabels]:
+        """The accounts of designs and of noisy max, by name."""
+        return {**self.designs, **self.noisy}
 
     @property
     def released(self) -> int:
+        """The number of labels of all designs and of noisy max."""
+        return sum(account.charged for account in self.of_labels.values())
+
+    @property
+    def of_designs(self) -> int:
         """The number of labels of all designs."""
         return sum(account.charged for account in self.designs.values())
 
     @property
     def endless(self) -> bool:
         """Whether the budget covers the own cost of the fixed voters, and so any number of labels."""
-        if self.voters != "fixed" or self.rule != "exact":
+        if self.voters != "fixed" or self.rule != "exact" or self.noisy:
             return False
         kinds = [(kind, account.problem) for kind in self.kinds.values() for account in kind.designs.values()]
         return all(fixed_voters(problem, kind.total_delta) <= float(kind.total_epsilon) for kind, problem in kinds)
@@ -118,7 +129,7 @@ class State:
 
         The account is then that of the label for this kind, and the budget that of the kind.
         """
-        if self.rule != "exact":
+        if self.rule != "exact" or self.noisy:
             return {"": self}
         (account,) = self.designs.values()
         kinds = account.problem.kinds
@@ -142,8 +153,8 @@ class State:
             for name, kind in each
         )
 
-    def limit(self, account: Labels) -> int:
-        """The largest number of labels of a design in all, whatever sums allow."""
+    def limit(self, account: Labels | NoisyLabels) -> int:
+        """The largest number of labels of one account in all, whatever sums allow."""
         return MOST_COUNTED if account.allowed is None or self.endless else account.allowed
 
 
@@ -177,9 +188,8 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the content of the ledger by ``state``; on disk when this returns. Call it with the lock held."""
-    said = {
-        name: value for name, value in plain_values(state).items() if value or name not in ("ids", "streams", "again")
-    }
+    seldom = ("ids", "streams", "again", "noisy")
+    said = {name: value for name, value in plain_values(state).items() if value or name not in seldom}
     for name, account in state.designs.items() if state.voters == "fixed" else ():
         said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
     sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(said)}, NO_SECOND)
@@ -255,7 +265,8 @@ def _read(path: Path) -> State:
         notes = [Note(**note) for note in content["notes"]]
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
         ids = {"ids": KeptIds(**content["ids"])} if "ids" in content else {}
-        made = {"designs": designs, "others": others, "notes": notes, "leaving": leaving, **ids}
+        noisy = {name: NoisyLabels.from_content(own) for name, own in content.get("noisy", {}).items()}
+        made = {"designs": designs, "others": others, "notes": notes, "leaving": leaving, "noisy": noisy, **ids}
         state = State(**{**content, **made})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
@@ -277,7 +288,7 @@ def _check(state: State) -> None:
         raise InputError(f"a privacy curve has directions, and {state.adjacency} neighbours have none")
     if state.rule not in RULES or (state.voters == "fixed" and state.rule not in FOR_FIXED):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
-    if state.rule == "exact" and (len(state.designs) != 1 or state.others):
+    if state.rule == "exact" and (len(state.of_labels) != 1 or state.others):
         raise InputError("rule 'exact' is for one design")
     for kind in state.kinds.values():
         check_total_epsilon(kind.total_epsilon)
@@ -287,7 +298,7 @@ def _check(state: State) -> None:
             raise InputError("an account does not match its name")
         if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
             raise InputError(f"charged must be an integer within the budget, got {account.charged!r}")
-    for labels in state.designs.values():
+    for labels in state.of_labels.values():
         _check_labels(state, labels)
     for note in state.notes:
         if note.name not in state.accounts or type(note.charged) is not int or note.charged < 1:
@@ -322,8 +333,8 @@ def _check_rows(state: State) -> None:
         raise InputError(f"labels of votes released again by rule {state.rule!r} for {state.voters} voters")
 
 
-def _check_labels(state: State, labels: Labels) -> None:
-    if labels.problem.adjacency != state.adjacency:
+def _check_labels(state: State, labels: Labels | NoisyLabels) -> None:
+    if isinstance(labels, Labels) and labels.problem.adjacency != state.adjacency:
         raise InputError(f"a design for {labels.problem.adjacency} neighbours")
     counted = type(labels.allowed) is int and labels.allowed >= 1
     if state.rule == "exact" and not counted:

@@ -14,6 +14,8 @@ from darrm.accounting.adaptive import Grid
 from darrm.accounting.cover import cover
 from darrm.accounting.curves import Curve, together
 from darrm.accounting.fresh import BLOCKS, FAR, excess, grid_for
+from darrm.accounting.gaussian import gdp_epsilon, gdp_log_delta
+from darrm.accounting.ladder import any_votes_profile
 from darrm.accounting.profile import Region
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.rows import OutcomeRows
@@ -25,12 +27,21 @@ _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
 _POINTS = 40_000  # largest number on each side
 _KINKS, _EVENLY = 2000, 500  # points of the curve of one label
+_LEAST = 1e-9  # nats
 _BEYOND = 1e-3  # share of delta down to which the curve of a part is computed
 
 
 def labels_curve(label: OneLabel, n: int, delta: float) -> Curve:
     """The curve of ``n`` labels of fresh voters, exactly composed, sharp near ``delta``."""
     return curve_of(label.gives(), n, delta, label.guarantee)
+
+
+def noisy_curve(sigma: float, n: int, delta: float) -> Curve:
+    """The curve of ``n`` labels of Gaussian noisy max for any votes, sharp near ``delta``: Gaussian DP, and a pad."""
+    mu, pad = any_votes_profile(sigma, n, delta)
+    most = min(gdp_epsilon(mu, max(delta, 1e-12) * _BEYOND), FAR)
+    points = np.linspace(0.0, most, _KINKS if most > _LEAST else 1)
+    return Curve.of(points, np.minimum(1.0, (np.exp(gdp_log_delta(points, mu)) + pad) * (1 + 8 * _U))[None])
 
 
 def voters_curve(label: OneLabel) -> Curve:

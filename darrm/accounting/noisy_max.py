@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,9 +45,9 @@ class CountMechanism(Protocol):
     Besides its probabilities it may have ``epsilon``, of one label, or ``sigma``, the standard deviation of independent
     continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any
     number of votes and classes. Without either, costs come from the probabilities alone. It may have ``K`` and
-    ``classes``, both or neither, if it refuses other votes. With ``sigma`` it may have ``sigma_check``, of the noise of
-    a check of the largest count before each label, and then must have ``answers``, the most labels that it gives or
-    None, and ``threshold``.
+    ``classes``, both or neither, if it refuses other votes. In place of ``sigma`` it may have ``sigma_check``, of the
+    noise of a check of the largest count before each label, ``sigma_label``, of that of the label, ``threshold``, and
+    ``answers``, the most labels that it gives, or None.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -189,10 +189,10 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     return Fraction(epsilon), Fraction(0)
 
 
-def _of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, float]:
     """`of_counts`, and the bound of the labels themselves for Gaussian noise; `InputError` if there is none."""
     bounds = of_counts(mechanism, queries, delta)
-    sigma: float | None = getattr(mechanism, "sigma", None)
+    sigma = _at_counts(mechanism)
     if not bounds and sigma is not None:
         raise InputError(f"delta must be above 0 for Gaussian noise. Got {delta:g}. Pass for instance 1e-5.")
     if not bounds:
@@ -204,22 +204,28 @@ def _of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict
     return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
 
 
-def upper_of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> float:
-    """The total epsilon for any number of votes and classes."""
+def upper_of_any_votes(mechanism: object, queries: int, delta: float) -> float:
+    """The total epsilon for any number of votes and classes, of whatever has a ``sigma`` or an ``epsilon``."""
     return min(_of_any_votes(mechanism, queries, delta).values())
 
 
-def _checks(mechanism: CountMechanism, queries: int) -> Checks | None:
+def _at_counts(mechanism: Any) -> float | None:
+    """The standard deviation of the noise at each count, if it is Gaussian."""
+    sigma: float | None = getattr(mechanism, "sigma", None)
+    return getattr(mechanism, "sigma_label", None) if sigma is None else sigma
+
+
+def _checks(mechanism: Any, queries: int) -> Checks | None:
     """Those before labels, if any."""
     sigma: float | None = getattr(mechanism, "sigma_check", None)
     if sigma is None:
         return None
-    threshold: float = mechanism.threshold  # type: ignore[attr-defined]
-    answers: int | None = mechanism.answers  # type: ignore[attr-defined]
+    threshold: float = mechanism.threshold
+    answers: int | None = mechanism.answers
     return Checks(threshold, sigma, queries if answers is None else min(queries, answers))
 
 
-def _asked(mechanism: CountMechanism, queries: int) -> int:
+def _asked(mechanism: Any, queries: int) -> int:
     """The number of queries that may all have a label."""
     checks = _checks(mechanism, queries)
     return queries if checks is None else checks.answers
@@ -233,7 +239,7 @@ class Allowed(NamedTuple):
 
 
 def queries_within(
-    mechanism: CountMechanism, epsilon: float, delta: float, most: int, votes: tuple[int, int] | None = None
+    mechanism: Any, epsilon: float, delta: float, most: int, votes: tuple[int, int] | None = None
 ) -> Allowed:
     """The certified number of labels, at most ``most``, of K votes for that many classes, or of any votes."""
 
@@ -246,13 +252,13 @@ def queries_within(
         rows = _listed(mechanism, votes, plain)
         if rows is not None:
             return Allowed(max(best, within(rows, _guaranteed(mechanism, rows), epsilon, delta, most)), "exact")
-    sigma: float | None = getattr(mechanism, "sigma", None)
+    sigma = _at_counts(mechanism)
     if sigma is None or not delta:
         return Allowed(best, "optimal composition")
     return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, _checks(mechanism, most)), LADDER)
 
 
-def of_counts(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]:
     """Bounds on the total for any number of votes and classes that hold even if the noisy counts are released, by name.
 
     Gaussian noise: Renyi DP, lambda / sigma^2 for each label, and the exact Gaussian DP of the noisy counts, of which
@@ -272,9 +278,9 @@ def of_counts(mechanism: CountMechanism, queries: int, delta: float) -> dict[str
     return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
 
 
-def _sigma(mechanism: CountMechanism, queries: int) -> float | None:
+def _sigma(mechanism: Any, queries: int) -> float | None:
     """The standard deviation of the noise at each count; with checks, of noise whose labels cost as much together."""
-    sigma: float | None = getattr(mechanism, "sigma", None)
+    sigma = _at_counts(mechanism)
     checks = _checks(mechanism, queries)
     if sigma is None or checks is None:
         return sigma

@@ -18,17 +18,23 @@ from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import assumption
 
+ONE_VOTE = (
+    "a change of one record changes one vote of noisy max at most, or adds or takes away one, and every label has new "
+    "noise"
+)
+
 
 def conditions(state: State) -> list[str]:
     """The assumptions on the rows of votes, in words."""
     charged = any(account.charged for account in state.accounts.values())
     labels = [account.problem for account in state.designs.values() if account.charged or not charged]
     known = [f"{assumption(problem)}" for problem in labels if problem.known]
-    return [*dict.fromkeys(known), *_of_rows(state, labels, charged=charged)]
+    noisy = [ONE_VOTE] if any(account.charged or not charged for account in state.noisy.values()) else []
+    return [*dict.fromkeys(known), *noisy, *_of_rows(state, labels, charged=charged)]
 
 
 def _of_rows(state: State, labels: list[AnyProblem], *, charged: bool) -> list[str]:
-    if state.voters != "fresh" or not (any(map(answer_anew, labels)) if labels else not charged):
+    if state.voters != "fresh" or not (any(map(answer_anew, labels)) if labels else not (charged or state.noisy)):
         return []
     if state.again:
         return ["which rows of votes are released again is fixed in advance, independently of what was released"]

@@ -1,6 +1,7 @@
 """The four composition rules of a ledger, each with its own proof.
 
-exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition")
+exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition"), or of
+            Gaussian noisy max of one sigma, by the ladder (docs/composition.md, "Any number of votes and classes")
 composed    any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
 renyi       any mechanisms, by their Renyi divergences of one order (Theorem 2)
 basic       mechanisms with a known (epsilon, delta), by their sums
@@ -15,21 +16,24 @@ from fractions import Fraction
 
 from darrm._validation import MAX_EPSILON, shown
 from darrm.accounting import filters, released_once
-from darrm.accounting.accounts import Account, Labels, Other
+from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other
 from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
 from darrm.accounting.fixed import check_fresh, fixed_voters, fixed_within
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import MOST_COUNTED, NOTHING_CHARGED, State
-from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
+from darrm.accounting.mixed import labels_beside, labels_curve, noisy_curve, voters_curve
+from darrm.accounting.noisy_max import queries_within, upper_of_any_votes
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arithmetic import usual_arithmetic
+from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
 from darrm.problem.decision import AnyProblem, any_voters, decision_by
 
+MOST_BESIDE = 10_000  # labels of noisy max beside other charges that are counted
 _TOLERANCE = 1e-2  # relative accuracy of the bounds for one design
 CONDITIONS = {
     "exact": "the number of labels does not depend on what was released; if it does, the budget holds in place of the "
@@ -57,15 +61,15 @@ def condition(state: State) -> str:
 
 def _of_rule(state: State) -> str:
     # Labels of fixed voters whose own cost is charged are post-processing of private voters.
-    paid = state.rule == "composed" and state.voters == "fixed" and state.released > 0
-    alone = paid and not any(other.charged for other in state.others.values())
+    paid = state.rule == "composed" and state.voters == "fixed" and state.of_designs > 0
+    alone = paid and not any(account.charged for name, account in state.accounts.items() if name not in state.designs)
     return LABELS_ALONE if alone else CONDITIONS[state.rule]
 
 
 @usual_arithmetic
 def take(state: State, account: Account, n: int) -> None:
     """Add ``n`` uses to an account of ``state``, or raise and add none."""
-    if isinstance(account, Labels):
+    if not isinstance(account, Other):
         _check_known(state, account)
     before = account.charged
     if before + n > MOST_COUNTED:
@@ -78,12 +82,20 @@ def take(state: State, account: Account, n: int) -> None:
         raise
 
 
-def _check_known(state: State, account: Labels) -> None:
+def _check_known(state: State, account: Labels | NoisyLabels) -> None:
     """Refuse labels by a known randomizer for fixed voters, or beside labels for which other voters are assumed.
 
     Votes of one design may be computed from earlier votes of another, unless both rest on the same assumption. A label
-    of the second could then reveal randomness that protects the first.
+    of the second could then reveal randomness that protects the first. So can noisy max of the same votes.
     """
+    assumed = [one for one in state.designs.values() if one.problem.known and (one.charged or one is account)]
+    if assumed and (isinstance(account, NoisyLabels) or any(noisy.charged for noisy in state.noisy.values())):
+        raise InputError(
+            "A ledger with labels by a known randomizer takes no labels of noisy max, which may be of the same votes "
+            "and reveal randomness that protects the others. Keep a ledger for noisy max, of other votes."
+        )
+    if isinstance(account, NoisyLabels):
+        return
     if state.voters == "fixed":
         check_fresh(account.problem)
     if state.rule != "exact" and len(account.problem.kinds) > 1:
@@ -102,6 +114,11 @@ def _check_known(state: State, account: Labels) -> None:
 
 
 def _take_exact(state: State, account: Account, n: int) -> None:
+    if isinstance(account, NoisyLabels):
+        limit = _limit_of_noise(state, account)
+        if account.charged - n > limit:
+            raise InputError(_ABOVE)
+        check_left(n, account.charged - n, limit)
     if isinstance(account, Labels):
         for kind in state.kinds.values():  # the first kind of change whose budget is spent refuses
             (own,) = kind.designs.values()
@@ -154,8 +171,10 @@ _TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi,
 
 
 @usual_arithmetic
-def remaining(state: State, account: Labels) -> int | None:
-    """The number of further labels of a design within the remaining budget; None if unlimited."""
+def remaining(state: State, account: Labels | NoisyLabels) -> int | None:
+    """The number of further labels of one account within the remaining budget; None if unlimited."""
+    if isinstance(account, NoisyLabels):
+        return _more_noisy(state, account)
     if state.voters == "fixed" and state.rule == "composed":
         with_it = replace(account, charged=account.charged + 1)
         after = replace(state, designs={**state.designs, with_it.name: with_it})
@@ -170,11 +189,31 @@ def remaining(state: State, account: Labels) -> int | None:
         return max(0, _allowed_beside(state, account) - account.charged)
     if state.rule == "basic":
         return _allowed_by_sums(state, account)
+    return _more_by_divergence(state, filters.of_release(account.label().gives(), _filter(state).order))
+
+
+def _more_by_divergence(state: State, one: filters.Spent) -> int:
+    """The number of further labels by the rule "renyi", each of which spends ``one``."""
     allowed = _filter(state)
     used = divergences(state, allowed.order)
-    one = filters.of_release(account.label().gives(), allowed.order)
     more = [(a - s) * (1 - 1e-12) / o for a, s, o in zip(allowed[1:], used, one, strict=True) if o]
     return int(max(0, min(more, default=MOST_LABELS)))
+
+
+def _more_noisy(state: State, account: NoisyLabels) -> int:
+    """`remaining` for noisy max."""
+    if state.rule == "exact":
+        return max(0, _limit_of_noise(state, account) - account.charged)
+    if state.rule == "renyi":
+        return _more_by_divergence(state, filters.of_noisy_max(account.sigma, _filter(state).order))
+    if state.rule == "basic":
+        _guarantee(account)
+
+    def holds(n: int) -> bool:
+        more = replace(account, charged=account.charged + n)
+        return _holds(replace(state, noisy={**state.noisy, more.name: more}))
+
+    return largest_that(MOST_BESIDE, holds)
 
 
 @usual_arithmetic
@@ -239,7 +278,12 @@ def _of_any_voters(account: Labels) -> Labels:
 
 
 def _exact(state: State) -> float:
-    """The total of the labels of one design, at most the budget."""
+    """The total of the labels of one account, at most the budget."""
+    for noisy in state.noisy.values():
+        upper = upper_of_any_votes(noisy, noisy.charged, state.total_delta)
+        if upper > state.total_epsilon * _SAME_PROOF:
+            raise InputError(_ABOVE)
+        return min(upper, state.total_epsilon)
     (account,) = state.designs.values()
     label = account.label()
     cost, least_cost = state.total_epsilon, 0.0
@@ -284,11 +328,19 @@ def divergences(state: State, order: float) -> filters.Spent:
     divergence = failure = 0.0
     for account in state.accounts.values():
         if account.charged:
-            curve = account.label().gives() if isinstance(account, Labels) else account.curve
-            one = filters.of_curve(curve, order) if isinstance(curve, Curve) else filters.of_release(curve, order)
+            one = _divergence(account, order)
             divergence, failure = divergence + account.charged * one.divergence, failure + account.charged * one.failure
     more = 1 + 2.0**-50 * (len(state.accounts) + 1)
     return filters.Spent(divergence * more, failure * more)
+
+
+def _divergence(account: Account, order: float) -> filters.Spent:
+    """That of one use."""
+    if isinstance(account, Labels):
+        return filters.of_release(account.label().gives(), order)
+    if isinstance(account, NoisyLabels):
+        return filters.of_noisy_max(account.sigma, order)
+    return filters.of_curve(account.curve, order)
 
 
 def _filter(state: State) -> filters.Filter:
@@ -315,9 +367,11 @@ def curve_beside(state: State, account: Account | None = None) -> Curve:
             continue
         if isinstance(other, Other):
             parts.append(other.part())
+        elif isinstance(other, NoisyLabels):
+            parts.append((noisy_curve(other.sigma, other.charged, delta), 1))
         elif state.voters == "fresh":
             parts.append((labels_curve(other.label(), other.charged, delta), 1))
-    if state.voters == "fixed" and state.released:
+    if state.voters == "fixed" and state.of_designs:
         first = next(labels for labels in state.designs.values() if labels.charged)
         parts.append((voters_curve(first.label()), 1))  # once, whatever they answer
     return together(parts, delta)
@@ -331,7 +385,7 @@ def _composed(state: State) -> float:
 
 def _by_sums(state: State) -> float:
     """The total epsilon by basic composition; fixed voters count once, with their own cost."""
-    paid_once = state.voters == "fixed" and state.released > 0
+    paid_once = state.voters == "fixed" and state.of_designs > 0
     added = replace(state, designs={}) if paid_once else state
     if any(account.charged and account.guarantee is None for account in added.accounts.values()):
         return math.inf
@@ -350,7 +404,7 @@ def _by_sums(state: State) -> float:
 
 def _by_losses(state: State) -> float:
     """The sum of the pure-DP epsilons at delta = 0, where the curves of rounded losses are not sharp."""
-    if state.voters == "fixed" and state.released:
+    if state.voters == "fixed" and state.of_designs:
         return math.inf
     total = 0.0
     for account in state.accounts.values():
@@ -395,6 +449,16 @@ def _limit(state: State, account: Labels) -> int:
             found = max(found, within(tightly, state.total_epsilon, state.total_delta, MOST_LABELS))
         _CERTIFIED[key] = found
     return min(most, _CERTIFIED[key])
+
+
+def _limit_of_noise(state: State, account: NoisyLabels) -> int:
+    """The number of labels of noisy max in all that the budget covers: as in the file, if that is certified again."""
+    most, total = state.limit(account), (state.total_epsilon, state.total_delta)
+    key = (*total, account.name, most)
+    if key not in _CERTIFIED:
+        within = upper_of_any_votes(account, most, total[1]) <= total[0]
+        _CERTIFIED[key] = most if within else queries_within(account, *total, most).queries
+    return _CERTIFIED[key]
 
 
 def _allowed_beside(state: State, account: Labels) -> int:
@@ -488,7 +552,7 @@ def _left(state: State, account: Account, n: int) -> str:
 
 
 def _more(state: State, account: Account, n: int) -> str:
-    if isinstance(account, Labels):
+    if not isinstance(account, Other):
         return f"{n} more label{'s' * (n != 1)}"
     said = f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
     return said if account.guarantee else f"{said} under {state.adjacency}"  # as dp-accounting composes it there

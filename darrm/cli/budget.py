@@ -15,6 +15,7 @@ from darrm.show import wording
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
     from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
 
 @click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
@@ -45,16 +46,20 @@ def command(
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
     from darrm._validation import check_voters
     from darrm.accounting.composition import compose
-    from darrm.design.design import load
+    from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
     if noisy_max is not None and file is None:
-        _of_noisy_max(noisy_max, queries, total_epsilon, delta, voters, as_json)
+        _of_noisy_max(GaussianNoisyMax(noisy_max), queries, total_epsilon, delta, voters, as_json)
         return
     if file is None or noisy_max is not None:
         raise click.UsageError("Pass either the file of a design or --noisy-max SIGMA.")
-    design = load(file)
+    design = common.load_release(file)
+    if not isinstance(design, Design):
+        _of_noisy_max(design, queries, total_epsilon, delta, voters, as_json)
+        return
     voters = check_voters(voters, [group.epsilon for group in design.problem.groups])
     absent = design.absent
     if queries is None:
@@ -98,13 +103,17 @@ def command(
 
 
 def _of_noisy_max(
-    sigma: float, queries: int | None, total_epsilon: Any, delta: float, voters: str | None, as_json: bool
+    mechanism: GaussianNoisyMax,
+    queries: int | None,
+    total_epsilon: Any,
+    delta: float,
+    voters: str | None,
+    as_json: bool,
 ) -> None:
     from darrm.accounting.composition import compose
     from darrm.accounting.search import max_queries
-    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
-    console, mechanism = common.console(), GaussianNoisyMax(sigma)
+    console = common.console()
     if queries is None:
         most = max_queries(mechanism, total_epsilon, delta, voters=voters)
         if as_json:
@@ -120,10 +129,7 @@ def _of_noisy_max(
         console.print(f"{queries} labels together are {price}." if queries > 1 else f"One label is {price}.")
         console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
         _print_bounds(total)
-    console.print(
-        "This holds for any numbers of teachers and classes, if a change of one record changes one vote, or adds or "
-        "takes away one, and every label has new noise."
-    )
+    console.print(wording.of_noisy_max(mechanism.problem))
 
 
 def _print_bounds(total: Total) -> None:

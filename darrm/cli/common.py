@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
 
@@ -283,6 +284,19 @@ def take_prior(text: str) -> Prior:
         if reason is not None:
             warnings.warn(reason, ImpossiblePriorWarning, stacklevel=2)
     return taken
+
+
+def load_release(file: Path) -> Design | GaussianNoisyMax:
+    """What releases labels by ``file``: a design, or noisy max."""
+    from darrm.storage.kinds import kind_of
+
+    if kind_of(file) == "mechanism":
+        from darrm.mechanisms.noisy_max import GaussianNoisyMax
+
+        return GaussianNoisyMax.load(file)
+    from darrm.design.design import load
+
+    return load(file)
 
 
 def load_majority(file: Path, what: str) -> Design:

@@ -17,7 +17,7 @@ _MOST_K = 3001
 _MOST_NUMBERS = 5_000_000  # in one JSON object
 
 
-@click.command("constraints", short_help="List the corner points behind the linear program, or count them.")
+@click.command("constraints", short_help="List, count or write the constraints of the linear program.")
 @common.K_option
 @common.number(
     "--voter-delta", "Delta of one voter [0]: above 0 there are 8 corner points, else 4.", "--Delta", default=0.0

@@ -18,6 +18,7 @@ from darrm.show import wording
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Balance, Ledger
     from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
     from darrm.problem.groups import ByGroups
 
 
@@ -37,9 +38,10 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: several designs and mechanisms, with the smallest total. The "
-    "charges must be fixed in advance and not depend on releases, unless all are labels of fixed voters. renyi, basic: "
-    "several designs and mechanisms of fresh voters, fully adaptive. Charges may depend on earlier releases.",
+    "exact: labels of the design or noisy max in FILE only. composed: several designs and mechanisms, with the "
+    "smallest total. The charges must be fixed in advance and not depend on releases, unless all are labels of fixed "
+    "voters. renyi, basic: several designs and mechanisms of fresh voters, fully adaptive. Charges may depend on "
+    "earlier releases.",
     "exact",
     "composed",
     "renyi",
@@ -50,11 +52,10 @@ def command() -> None:
 )
 @common.json_option
 def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
-    """Create LEDGER, for the design in FILE or, with a rule other than exact, for several designs and mechanisms."""
+    """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms."""
     from darrm.accounting.ledger import Ledger
-    from darrm.design.design import load
 
-    _show(Ledger.create(ledger, None if file is None else load(file), **values), as_json)
+    _show(Ledger.create(ledger, None if file is None else common.load_release(file), **values), as_json)
     common.wrote(ledger)
 
 
@@ -62,6 +63,7 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
 @click.argument("ledger", type=common.PATH)
 @click.argument("file", type=common.PATH, required=False)
 @common.number("--times", "Number of labels of FILE, or of uses of the mechanism.", default=1, show_default=True)
+@common.number("--noisy-max", "Without FILE: labels of noisy max with Gaussian noise of this sigma, for any votes.")
 @common.number("--epsilon", "Without FILE: epsilon of one use of a mechanism, in nats.")
 @common.number("--delta", "Without FILE: delta of one use of a mechanism [0].")
 @click.option("--adjacency", help="Required with --epsilon: adjacency of that guarantee.")
@@ -76,6 +78,7 @@ def charge(
     ledger: Path,
     file: Path | None,
     times: Any,
+    noisy_max: Any,
     epsilon: Any,
     delta: Any,
     adjacency: str | None,
@@ -85,22 +88,24 @@ def charge(
     note: str,
     as_json: bool,
 ) -> None:
-    """Charge to LEDGER labels of the design in FILE, a mechanism by its (epsilon, delta), or a run of DP-SGD.
+    """Charge to LEDGER labels of the design or noisy max in FILE, a mechanism by its (epsilon, delta), or DP-SGD.
 
     Charge the ledger before you release.
     """
     from darrm.accounting.ledger import Ledger
-    from darrm.design.design import load
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
-    if [file, epsilon, noise_multiplier].count(None) != 2:
-        raise click.UsageError("Charge a design, FILE, or a mechanism by --epsilon or --noise-multiplier.")
+    if [file, noisy_max, epsilon, noise_multiplier].count(None) != 3:
+        raise click.UsageError("Charge a design, FILE, or a mechanism by --noisy-max, --epsilon or --noise-multiplier.")
     if epsilon is None and delta is not None:
         raise click.UsageError("--delta goes with --epsilon.")
     if noise_multiplier is None and not (sampling_rate is None and steps is None):
         raise click.UsageError("--sampling-rate and --steps go with --noise-multiplier.")
     book = Ledger(ledger)
     if file is not None:
-        what: object = load(file)
+        what: object = common.load_release(file)
+    elif noisy_max is not None:
+        what = GaussianNoisyMax(noisy_max)
     elif epsilon is not None:
         what = (epsilon, 0.0 if delta is None else delta)
     else:
@@ -121,7 +126,6 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
     The composition is computed again, which can take seconds.
     """
     from darrm.accounting.ledger import Ledger
-    from darrm.design.design import load
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", RecoveredLabelsWarning)
@@ -129,10 +133,12 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
     for one in said:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     recovered = [str(one.message) for one in said if issubclass(one.category, RecoveredLabelsWarning)]
-    _show(book, as_json, None if file is None else load(file), recovered)
+    _show(book, as_json, None if file is None else common.load_release(file), recovered)
 
 
-def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered: Sequence[str] = ()) -> None:
+def _show(
+    ledger: Ledger, as_json: bool, design: Design | GaussianNoisyMax | None = None, recovered: Sequence[str] = ()
+) -> None:
     status = ledger.status()
     if design is not None:
         status["left"] = ledger.remaining(design)
@@ -145,6 +151,8 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
         f"This holds {wording.condition(problem, status['voters'], absent=absent, once=once)}"
         for problem, absent in rests_on
     ]
+    if status["rule"] == "exact" and not rests:
+        rests = [wording.of_noisy_max(None)]
     if as_json:
         of = {kind: own._asdict() for kind, own in balances.items() if kind}
         values = {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
@@ -166,10 +174,12 @@ def _show(ledger: Ledger, as_json: bool, design: Design | None = None, recovered
         text += f". Spent so far, certified: {spent}. This holds if {status['condition']}."
         if design is not None:
             from darrm.accounting.charges import labels_of
+            from darrm.design.design import Design
 
             left = "any number" if status["left"] is None else f"{status['left']}"
             name = labels_of(design, status["adjacency"]).short_name
-            text += f" Labels of this design ({name}) that the remaining budget covers: {left}."
+            kind = "design" if isinstance(design, Design) else "noisy max"
+            text += f" Labels of this {kind} ({name}) that the remaining budget covers: {left}."
     common.console().print(text)
     for said in rests:
         common.console().print(said)

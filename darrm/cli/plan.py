@@ -59,6 +59,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
       darrm plan --K 25 --epsilon 0.5 --base-accuracy 0.85 --max-affected 1 \\
         --queries 200 --total-epsilon 6 --total-delta 1e-6 --voters fresh
     """
+    from darrm.design.design import Design
     from darrm.planning.asked import groups_of
     from darrm.planning.planner import plan
 
@@ -70,7 +71,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     with progress(_said) as report:
         answer = plan(**setting, **values, compare=not no_comparison, report=report)
     if out is not None:
-        answer.design.save(out)
+        answer.chosen.save(out)
     if plot is not None:
         from darrm.show.plots_plan import plot_plan
 
@@ -80,28 +81,35 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         show(answer)
     common.wrote(out, plot)
-    if out is not None:
-        outputs.say_held(out, answer.design)
+    made = answer.chosen
+    if out is not None and isinstance(made, Design):
+        outputs.say_held(out, made)
     if as_json:
         return
-    if out is None and not _writable(answer.design):
+    if out is None and isinstance(made, Design) and not _writable(made):
         common.note(
             "This design is too large for a file. Release by a mechanism of darrm.mechanisms with the noise that the "
             "table names, such as GaussianNoisyMax."
         )
     elif out is None:
-        suggest("To save the design", "plan", *options_given(), "--out", "design.json")
+        suggest(
+            "To save the design" if isinstance(made, Design) else "To save the mechanism",
+            "plan",
+            *options_given(),
+            "--out",
+            "design.json",
+        )
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
         total = ("--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta))
         count = "To charge its labels to a ledger"
         if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon:
-            rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
+            rule = line("--rule", "composed", "--adjacency", answer.problem.adjacency)
             count += f" (for several designs of these voters: {rule} in place of {out})"
-        kind = () if without_privacy(answer.design.problem.groups) else ("--voters", answer.voters)
+        kind = () if without_privacy(answer.problem.groups) else ("--voters", answer.voters)
         suggest(count, "ledger", "create", ledger, out, *total, *kind)
-        suggest_release(out, answer.design, ledger)
+        suggest_release(out, made, ledger)
 
 
 def _writable(design: Design) -> bool:
@@ -137,11 +145,12 @@ def _said(now: Progress) -> tuple[int, int | None, str]:
 
 def plan_values(answer: Plan) -> dict[str, object]:
     """A plan as plain values."""
-    from darrm.design.design import as_dict
+    from darrm.design.design import Design, as_dict
 
-    made = answer.design
-    values = {name: value for name, value in vars(answer).items() if name not in ("design", "curve", "comparison")}
-    values["design"] = as_dict(made)
+    made = answer.chosen
+    values = {name: value for name, value in vars(answer).items() if name not in ("chosen", "curve", "comparison")}
+    values["design"] = as_dict(made) if isinstance(made, Design) else None
+    values["mechanism"] = None if isinstance(made, Design) else made.as_dict()
     values["on_votes"] = None if answer.on_votes is None else asdict(answer.on_votes)
     values["of"] = {kind: own._asdict() for kind, own in answer.of.items()}
     values["curve"] = [asdict(step) for step in answer.curve]

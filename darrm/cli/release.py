@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,10 @@ from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed, wording
+
+if TYPE_CHECKING:
+    from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
 _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
@@ -79,13 +83,12 @@ def command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """Release one private label for each row of a votes file, with the noise of the design in FILE."""
+    """Release one private label for each row of a votes file, with the noise of the design or mechanism in FILE."""
     import numpy as np
 
     from darrm import votes
     from darrm.cli.outputs import refuse_ledger
-    from darrm.design.design import load
-    from darrm.mechanisms.decision import PrivateDecision
+    from darrm.design.design import Design
     from darrm.mechanisms.own_votes import OwnVotes
     from darrm.storage.atomic import check_place, is_device, resolved
     from darrm.votes.header import voters_of
@@ -96,7 +99,8 @@ def command(
         raise click.UsageError("--again goes with --ledger: without one nothing is charged.")
     refuse_ledger(out)
     check_place(out)
-    design = load(file)
+    made: Any = common.load_release(file)
+    problem = made.problem
     known = out.exists()
     if ledger_path is not None:
         from darrm.accounting.ledger import Ledger
@@ -105,56 +109,52 @@ def command(
         overwrite = overwrite and known == out.exists()
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
-        if without_privacy(design.problem.groups):
+        if without_privacy(problem.groups):
             rule = "release them again only with a ledger, which charges them again"
         raise ExistsError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
             f"votes, {rule}."
         )
-    mechanism = PrivateDecision(design)
-    names, answers, absent = design.problem.names, design.problem.answers, design.absent
-    taken = voters_of(design.problem, None if columns is None else typed.names("--columns", columns), "--columns")
+    names, answers, absent = problem.names, problem.answers, isinstance(made, Design) and made.absent
+    taken = voters_of(problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
-    seen, charged_file, kept = OwnVotes(design, votes_are_public), None, ExitStack()
+    draw, charged_file, kept = _draws(made), None, ExitStack()
+    seen: Any = OwnVotes(made, votes_are_public) if isinstance(made, Design) else ()
     if ledger_path is not None:
         from darrm.accounting.ledger_ids import Batch
 
         ids = kept.enter_context(closing(Batch()))
-        charged_file = ledger.releasing(
-            design, lambda: labels.n, out, ids=lambda: ids if len(ids) else None, again=again
-        )
+        charged_file = ledger.releasing(made, lambda: labels.n, out, ids=lambda: ids if len(ids) else None, again=again)
     with kept, votes.writing_labels(out, charged_file, names=answers) as labels:
         for block in votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name):
-            if seen:  # of the whole file, which one block need not be; a refusal leaves no label and no charge
+            if (
+                seen is not None and seen
+            ):  # of the whole file, which one block need not be; a refusal leaves no label and no charge
                 seen.add(np.count_nonzero(block.votes == 1, axis=1))
-            labels.write(block.ids, mechanism.release(block.votes, public=True))
+            labels.write(block.ids, draw(block.votes))
             if ledger_path is not None and block.has_ids:
                 ids.add(block.ids)
             voters = block.voters
     n = labels.n
     status = None if ledger_path is None else ledger.status()
+    guarantee, how, reversed_ = _of_one_label(made)
     if as_json:
         common.print_json(
             {
                 "labels": n,
                 "out": str(out),
-                "epsilon_of_one_label": _of_kinds(design.problem, lambda kind: kind.release_epsilon),
-                "delta_of_one_label": _of_kinds(design.problem, lambda kind: kind.delta),
-                "columns": {f"group {g}": list(own) for g, own in enumerate(_of_groups(design.problem, voters), 1)},
+                **guarantee,
+                "columns": {f"group {g}": list(own) for g, own in enumerate(_of_groups(problem, voters), 1)},
                 **({} if status is None else {"ledger": status}),
             }
         )
-    common.note(
-        f"Wrote {n} label{'s' * (n > 1)} to {out}. Single-label guarantee: {wording.guarantee(design.problem)}, "
-        f"{wording.condition(design.problem, absent=absent)}{_order(design.problem, voters, named=by_name is not None)}"
-    )
-    if design.reversals:
-        from darrm.show import classes
-
-        common.note(f"{classes.warning(design)} darrm solve --ordered forbids it.")
+    order = _order(problem, voters, named=by_name is not None)
+    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}")
+    if reversed_:
+        common.note(reversed_)
     if status is not None:
-        remaining = ledger.remaining(design)
+        remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"
         settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
         rests_on = ledger.rests_on()
@@ -163,15 +163,50 @@ def command(
             wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
             for problem, absent in rests_on
         )
+        rests = rests or wording.of_noisy_max(None).removeprefix("This holds for any numbers of teachers and classes, ")
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:
-        common.note(_several(design.problem))
+        common.note(f"{_several(problem)} Without --ledger, nothing notices that a row comes again.")
         if n > 1 and not as_json:
-            suggest_budget(file, design, (min(n, _MOST_QUERIES), 10, 1))
+            suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1))
+
+
+def _draws(made: Design | GaussianNoisyMax) -> Callable[[Any], Any]:
+    """The labels of a block of votes."""
+    from darrm import votes
+    from darrm.design.design import Design
+    from darrm.mechanisms.decision import PrivateDecision
+
+    if isinstance(made, Design):
+        mechanism = PrivateDecision(made)
+        return lambda rows: mechanism.release(rows, public=True)
+    classes = made.classes or 0
+    return lambda rows: made.release(votes.counts(rows, classes))
+
+
+def _of_one_label(made: Design | GaussianNoisyMax) -> tuple[dict[str, Any], str, str]:
+    """The guarantee of one label, as values and in words, and a warning of answers in reversed order."""
+    from darrm.design.design import Design
+
+    if not isinstance(made, Design):
+        nothing = {"epsilon_of_one_label": None, "delta_of_one_label": None}
+        noise = f"Noise of each count: Gaussian, sigma {made.sigma:.6g}."
+        return {**nothing, "mechanism": made.as_dict()}, f"{noise} {wording.of_noisy_max(made.problem, 'A total')}", ""
+    guarantee = {
+        "epsilon_of_one_label": _of_kinds(made.problem, lambda kind: kind.release_epsilon),
+        "delta_of_one_label": _of_kinds(made.problem, lambda kind: kind.delta),
+    }
+    condition = wording.condition(made.problem, absent=made.absent)
+    how = f"Single-label guarantee: {wording.guarantee(made.problem)}, {condition}"
+    if not made.reversals:
+        return guarantee, how, ""
+    from darrm.show import classes
+
+    return guarantee, how, f"{classes.warning(made)} darrm solve --ordered forbids it."
 
 
 def _of_kinds(problem: Any, number: Callable[[Any], float]) -> float | dict[str, float]:

@@ -162,4 +162,4 @@ def _suggest(design: Design, out: Path | None) -> None:
         return
     suggest("Next, to write a report on it", "report", out)
     suggest_release(out, design)
-    suggest_budget(out, design)
+    suggest_budget(out, design.problem)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
 _QUERIES = (100, 10, 1)
 
@@ -51,34 +52,35 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
     return words
 
 
-def suggest_release(file: Path | None, design: Design, ledger: Path | None = None) -> None:
+def suggest_release(file: Path | None, design: Design | GaussianNoisyMax, ledger: Path | None = None) -> None:
     """Suggest `darrm release` for the user's votes."""
-    last = getattr(design.problem, "n_classes", 2) - 1
+    problem: Any = design.problem
+    last = getattr(problem, "n_classes", 2) - 1
     votes = "0 and 1" if last == 1 else f"0 to {last}"
-    names = getattr(design.problem, "names", ())
+    names = getattr(problem, "names", ())
     if any(name != str(number) for number, name in enumerate(names)):
         from darrm.show.wording import listed
 
         votes = f"{listed(names)}, or {votes},"
     absent = "; -1 or nothing where a voter is absent" if getattr(design, "absent", False) else ""
-    named = " by its name" if getattr(design.problem, "voters", None) else ""
+    named = " by its name" if getattr(problem, "voters", None) else ""
     suggest(
-        f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} "
+        f"To release labels for votes (a header, then a column of {votes} for each of {problem.K} "
         f"voters{named}{absent})",
         *("release", file, "--votes", "votes.csv", "--out", "labels.csv", *(("--ledger", ledger) if ledger else ())),
     )
 
 
-def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES) -> None:
+def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES) -> None:
     """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for."""
     from darrm.problem.groups import without_privacy
     from darrm.show.markup import shown
 
     kind, which = ["--voters", "fresh"], ", if voters are fresh (for voters trained with DP once pass fixed)"
-    if without_privacy(design.problem.groups):
+    if without_privacy(problem.groups):
         kind, which = [], ""
     for number in queries:
-        most = max(kind.delta for kind in design.problem.kinds.values())
+        most = max(getattr(kind, "delta", 0.0) for kind in problem.kinds.values())
         delta = max(1e-5, float(shown(2 * number * most, 1, up=True)))
         if delta <= 1e-3:
             labels = f"{number} label{'s' * (number > 1)}"

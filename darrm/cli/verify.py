@@ -148,7 +148,7 @@ def _guarantees(content: dict[str, Any]) -> str:
 
 
 _COINS = (
-    "; voters of a known randomizer draw every vote with new, secret randomness, learn from none, and use no vote twice"
+    "; voters of a known randomizer draw every vote with new, secret randomness, learn from no vote, and use none twice"
 )
 
 
@@ -184,7 +184,7 @@ def rests(rows: int) -> str:
     return (
         f"{rows} rows rest on an assumption: in a group COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
         "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness, "
-        "learns from none, and no vote is used twice."
+        "learns from no vote, and no vote is used twice."
     )
 
 

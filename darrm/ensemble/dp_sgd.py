@@ -87,7 +87,7 @@ def training_event(noise_multiplier: float, rate: float, steps: int) -> Any:
     try:
         from darrm.accounting.events import training
     except MissingExtraError:
-        raise MissingExtraError("DP-SGD needs dp-accounting. Run: pip install darrm[experiments]") from None
+        raise MissingExtraError("DP-SGD needs dp-accounting. Run: pip install 'darrm[experiments]'") from None
     return training(noise_multiplier, rate, steps)
 
 

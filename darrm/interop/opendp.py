@@ -190,7 +190,7 @@ def _prelude() -> Any:
     try:
         dp, mod = import_module("opendp.prelude"), import_module("opendp.mod")
     except ImportError:
-        raise MissingExtraError("opendp_measurement needs OpenDP. Run: pip install darrm[opendp]") from None
+        raise MissingExtraError("opendp_measurement needs OpenDP. Run: pip install 'darrm[opendp]'") from None
     try:
         mod.assert_features(*_FEATURES)
     except mod.OpenDPException:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, array, check_count, whole
+from darrm._validation import MAX_CLASSES, array, check_count
 from darrm.errors import InputError
+from darrm.problem.groups import VoterGroup
+from darrm.problem.model import VoterModel
 
 _MOST = 10**12  # votes for one class
 _COUNT = "Count labels of voters first: darrm.votes.counts(votes, classes)."
@@ -39,24 +43,34 @@ class OfCounts:
 
     _parameters: ClassVar[tuple[str, ...]]  # of the noise, by name
 
-    def __init__(self, K: int | None, classes: int | None) -> None:
+    def __init__(self, K: int | None, classes: int | Iterable[str] | None, voters: Iterable[str] | None = None) -> None:
         if (K is None) != (classes is None):
             raise InputError(
                 f"K and classes go together: the numbers of voters and of classes. Got K = {K}, classes = "
                 f"{classes}. Pass both, those of the total, or neither."
             )
-        self.K = None if K is None else check_count("K", K)
-        self.classes = None if classes is None else whole("classes", classes, 2, MAX_CLASSES)
+        if K is None or classes is None:
+            if voters is not None:
+                raise InputError("voters are the names of K voters. Got names without K. Pass K and classes too.")
+            self.problem: VoterModel | None = None
+        else:
+            teachers = VoterGroup(check_count("K", K), math.inf, max_affected=1, names=voters)
+            self.problem = VoterModel([teachers], classes, 1)
+        self.K = None if self.problem is None else self.problem.K
+        self.classes = None if self.problem is None else self.problem.n_classes
 
     def __repr__(self) -> str:
-        held = () if self.K is None else ("K", "classes")
-        said = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*self._parameters, *held))
-        return f"{type(self).__name__}({said})"
+        held = {} if self.problem is None else {"K": self.K, "classes": self.problem.classes}
+        noise = {name: getattr(self, name) for name in self._parameters}
+        return f"{type(self).__name__}({', '.join(f'{name}={it!r}' for name, it in (noise | held).items())})"
 
     def __reduce__(self) -> tuple[object, tuple[float, ...]]:
         """Pickled by its arguments, because samplers cannot be pickled."""
-        noise = tuple(getattr(self, name) for name in self._parameters)
-        return partial(type(self), K=self.K, classes=self.classes), noise
+        given: dict[str, Any] = {}
+        if self.problem is not None:
+            given = {"K": self.K, "classes": self.problem.classes}
+            given |= {"voters": self.problem.voters} if self.problem.voters else {}
+        return partial(type(self), **given), tuple(getattr(self, name) for name in self._parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Attributes are set once, because totals and noise were computed for the first values."""

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import check_orders, check_positive, whole
+from darrm.design.columns import check_design_file
+from darrm.design.content import headed
+from darrm.errors import InputError
 from darrm.mechanisms.counted_votes import OfCounts, checked_votes
 from darrm.mechanisms.label_chances import GAUSSIAN, LAPLACE, Chances, Noise, of_noise
 from darrm.numerics.arrays import Array
 from darrm.randomness.coins import WordSource
 from darrm.randomness.digits import Deviates, gaussian, laplace, winners
 from darrm.randomness.words import word_source
+from darrm.storage import sealed_json
 
+FORMAT, VERSION = "darrm-mechanism", 1
 _MOST = Fraction(10) ** 300
+_AGAIN = "Write it again with GaussianNoisyMax.save (darrm plan --out)."
 _AT_ONCE = 1 << 22  # deviates, for memory: some 400 MB
 
 
@@ -123,10 +132,18 @@ class GaussianNoisyMax(NoisyMax):
     Parameters
     ----------
     sigma : float > 0
-    K, classes : int, optional
-        `release` takes only rows of K votes for that many classes. Labels charged by `darrm.accounting.compose` need
-        both, because its totals are for one K and one number of classes: labels of more or fewer votes can cost more.
-        Without them only ``rdp`` holds for every release: it is for any number of both.
+    K : int, optional
+    classes : int, or names, optional
+        With both, `release` takes only rows of K votes for that many classes, and totals of `darrm.accounting.compose`
+        are for these: exact ones where the votes can be listed. Without them ``rdp`` and totals are for any number of
+        both.
+    voters : sequence of K names, optional
+        The names of the voters' columns in votes files.
+
+    Attributes
+    ----------
+    problem : VoterModel or None
+        The K voters, whose votes are not private, of which one can change, and their classes.
 
     Raises
     ------
@@ -158,13 +175,75 @@ class GaussianNoisyMax(NoisyMax):
 
     _parameters, _law, _draw = ("sigma",), GAUSSIAN, staticmethod(gaussian)
 
-    def __init__(self, sigma: float, *, K: int | None = None, classes: int | None = None) -> None:
+    def __init__(
+        self,
+        sigma: float,
+        *,
+        K: int | None = None,
+        classes: int | Iterable[str] | None = None,
+        voters: Iterable[str] | None = None,
+    ) -> None:
         self.sigma = check_positive("sigma", sigma)
-        super().__init__(K, classes)
+        super().__init__(K, classes, voters)
 
     @property
     def _rate(self) -> Fraction:
         return 1 / Fraction(self.sigma)
+
+    def as_dict(self) -> dict[str, object]:
+        """The mechanism as plain JSON values: those of its file."""
+        model = self.problem
+        given = {} if model is None else {"K": model.K, "classes": model.classes, "voters": model.voters}
+        return {"mechanism": type(self).__name__, "sigma": self.sigma, **given}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mechanism, its voters and classes to a file that `load` and `darrm release` read.
+
+        Raises
+        ------
+        InputError
+            If it has no K and classes, or the name ends as that of a table.
+        OutputError
+            If the path cannot be written.
+        """
+        if self.problem is None:
+            raise InputError(
+                "A file of noisy max holds the numbers of voters and classes. Got a mechanism for any. Make it with K "
+                "and classes."
+            )
+        check_design_file(path)
+        sealed_json.write(path, headed(self.as_dict(), FORMAT, VERSION))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GaussianNoisyMax:
+        """Read a file of `save`.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, foreign, truncated or edited.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> darrm.mechanisms.GaussianNoisyMax(sigma=4.0, K=10, classes=["cat", "dog"]).save("noisy.json")
+        >>> darrm.mechanisms.GaussianNoisyMax.load("noisy.json")
+        GaussianNoisyMax(sigma=4.0, K=10, classes=('cat', 'dog'))
+        """
+        name = Path(path)
+        content = sealed_json.read(name, FORMAT, VERSION, "mechanism", _AGAIN)
+        given = {
+            key: value for key, value in content.items() if key not in ("format", "version", "made_with", "sha256")
+        }
+        try:
+            if given.pop("mechanism") != cls.__name__:
+                raise InputError(f"its mechanism is not {cls.__name__}")
+            made = cls(**given)
+            if made.problem is None:
+                raise InputError("K and classes are missing")
+            return made
+        except (KeyError, TypeError, InputError) as error:
+            raise InputError(f"{name} is not a valid file of noisy max ({error}). {_AGAIN}") from error
 
     def rdp(self, orders: ArrayLike) -> Array:
         """lambda / sigma^2 for one label, for any number of votes and classes; nats."""

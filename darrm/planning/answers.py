@@ -10,9 +10,11 @@ from typing import NamedTuple
 from darrm._lazy import view
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
+from darrm.errors import InputError
+from darrm.mechanisms.noisy_max import GaussianNoisyMax
 from darrm.numerics.printed import at_least, exactly
 from darrm.planning.dependence import Dependence
-from darrm.problem.groups import called
+from darrm.problem.groups import ByGroups, called
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,17 @@ class OfKind(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A design for many labels within one privacy budget, with its error rates; made by `darrm.plan`.
+    """A release of many labels within one privacy budget, with its error rates; made by `darrm.plan`.
 
     Attributes
     ----------
+    chosen : Design or GaussianNoisyMax
+        What to save, to release labels by, and to charge to a ledger: a design, or noisy max where the voters are
+        non-private and too many for a table.
     design : Design
-        The design to save, to release labels by, and to charge to a ledger.
+        ``chosen``, if it is a design; else an `InputError`.
+    problem : MajorityProblem, DecisionProblem or VoterModel
+        That of the design, or the voters of noisy max.
     queries : int
         Number of labels.
     total_epsilon, total_delta : float
@@ -63,6 +70,7 @@ class Plan:
         ``total_epsilon``.
     wrong : float
         Label error rate: the probability that a label is not the truth. NaN if the accuracy of the voters is not known.
+        Of noisy max it and the next two are means over 1,000 drawn votes.
     disagreement : float
         Disagreement rate: the probability that a label differs from the majority of its votes; a tie agrees with both.
     wrong_without_noise : float
@@ -102,7 +110,7 @@ class Plan:
         collude: none, one, and a quarter of them. Else, and without a comparison, empty.
     """
 
-    design: Design
+    chosen: Design | GaussianNoisyMax
     queries: int
     total_epsilon: float
     total_delta: float
@@ -126,9 +134,27 @@ class Plan:
     if_colluding: Mapping[int, float] = field(default_factory=dict)
 
     @property
+    def design(self) -> Design:
+        """The design; `InputError` if the plan is noisy max."""
+        if isinstance(self.chosen, Design):
+            return self.chosen
+        raise InputError(
+            f"This plan has no design, because no table for {self.problem.K} voters and {self.problem.n_classes} "
+            f"classes fits. It is {self.chosen!r}. Use plan.chosen (darrm plan)."
+        )
+
+    @property
+    def problem(self) -> ByGroups:
+        """The voters and classes; of a design with the guarantee of one label."""
+        known: ByGroups | None = self.chosen.problem
+        if known is None:
+            raise InputError("A plan by noisy max needs the numbers of voters and classes. Make it with both.")
+        return known
+
+    @property
     def called(self) -> str:
         """What the voters are called in print: "fresh", "fixed" or "non-private"."""
-        return called(self.design.problem, self.voters)
+        return called(self.problem, self.voters)
 
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
@@ -136,7 +162,7 @@ class Plan:
         hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
         return (
             f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.called} voters: {hardly}{wrong}"
-            f"disagreement rate {self.disagreement:.4f}, {self.design!r}>"
+            f"disagreement rate {self.disagreement:.4f}, {self.chosen!r}>"
         )
 
     def _repr_html_(self) -> str:

@@ -10,19 +10,17 @@ from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
 from darrm.problem.groups import assumption, without_privacy
 from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
+from darrm.problem.model import VoterModel
+
+_NON_PRIVATE = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
+_INDEPENDENT = "Given the data, voters vote independently of each other."
+_ONCE = "The votes of each label are released once: the total does not cover a second release of the same votes."
 
 
 def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
     """The assumptions on the voters, their votes and their accuracy, for labels of the cumulative loss ``spent``."""
-    t, K = setting.max_affected, sum(group.count for group in setting.groups)
-    reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
-    caps = [
-        f", {group.max_affected} of group {g} at most"
-        for g, group in enumerate(setting.groups, 1)
-        if group.max_affected < min(group.count, t)
-    ]
     if without_privacy(setting.groups):
-        kind = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
+        kind = _NON_PRIVATE
     elif budget.voters == "fresh":
         kind = f"Voters are fresh: every answer is {_private(setting)} by its own randomness alone."
     else:
@@ -43,22 +41,48 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy"
         beside = "" if setting.base is None or without_privacy(setting.groups) else ", on votes by randomized response"
-    neighbours = adjacency_in_print(setting.adjacency)
-    reaches = f"A change between neighbouring data sets ({neighbours}) affects {reach}{''.join(caps)}."
-    if setting.adjacency == "replace-one" and t < K:
-        reaches += " If a record may be replaced by a record of another voter, count both voters."
+    t, reaches = setting.max_affected, _reaches(setting)
     if len(setting.shares) == len(setting.groups):
         reaches += " All of them are of one group." * (t > 1)
         reaches += " No budget covers a change that affects voters of several groups."
     return (
         reaches,
         kind,
-        "Given the data, voters vote independently of each other.",
+        _INDEPENDENT,
         *([_all_vote(setting)] if open_to_all else []),
         _again(setting, budget, spent),
         *_figures_rest(setting, f"{goal}{beside}"),
         rests_not_on(f"the {goal}"),
     )
+
+
+def of_noisy_max(model: VoterModel, rates: str) -> tuple[str, ...]:
+    """The assumptions of noisy max for any votes; ``rates`` is what its error rates rest on, if there are any."""
+    figures = f"The error rates rest on the {rates}, and on voters that err independently of each other."
+    return (
+        _reaches(model),
+        _NON_PRIVATE,
+        _INDEPENDENT,
+        f"All {model.K} vote on every query. Rows with other numbers of votes are refused.",
+        _ONCE,
+        *([figures, rests_not_on(f"the {rates}")] if rates else []),
+    )
+
+
+def _reaches(voters: Setting | VoterModel) -> str:
+    """The largest change between neighbouring data sets."""
+    t, K = voters.max_affected, sum(group.count for group in voters.groups)
+    reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
+    caps = [
+        f", {group.max_affected} of group {g} at most"
+        for g, group in enumerate(voters.groups, 1)
+        if group.max_affected < min(group.count, t)
+    ]
+    neighbours = adjacency_in_print(voters.adjacency)
+    reaches = f"A change between neighbouring data sets ({neighbours}) affects {reach}{''.join(caps)}."
+    if voters.adjacency == "replace-one" and t < K:
+        reaches += " If a record may be replaced by a record of another voter, count both voters."
+    return reaches
 
 
 def _figures_rest(setting: Setting, goal: str) -> list[str]:
@@ -90,7 +114,7 @@ def _private(setting: Setting) -> str:
 
 def _again(setting: Setting, budget: Budget, spent: float) -> str:
     """Whether the total covers more labels than those planned."""
-    once = "The votes of each label are released once: the total does not cover a second release of the same votes."
+    once = _ONCE
     fixed = budget.voters == "fixed"
     price = setting.votes_total(budget.queries, budget.delta, budget.voters)
     if spent >= price:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +21,12 @@ from darrm.errors import InputError, SolverError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import OutOfTime
 from darrm.numerics.printed import at_least
-from darrm.objectives import Objective
+from darrm.objectives import Objective, OfVoters
 from darrm.planning.answers import OfKind, Plan, Step
 from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import at_one_total
+from darrm.planning.beyond_tables import beyond_tables, noisy_max_plan
 from darrm.planning.dependence import dependence
 from darrm.planning.designs import design_within
 from darrm.planning.kinds import design_for_kinds
@@ -86,6 +87,10 @@ def plan(
     Pass the accuracy of the voters as one of ``base_accuracy``, ``accuracy`` and ``objective``, or the distribution of
     the votes as a ``prior`` of `darrm.priors`.
 
+    Where no table fits, as for 250 non-private teachers and ten classes, the plan is Gaussian noisy max with nearly the
+    least noise for the budget, found in seconds. It takes no cost, objective or order, needs no accuracy, and counts
+    one changed vote.
+
     Parameters
     ----------
     groups : sequence of VoterGroup or of what it takes, such as (count, epsilon), optional
@@ -143,7 +148,7 @@ def plan(
     Returns
     -------
     Plan
-        ``darrm.accounting.compose`` of its design at ``total_delta`` is at most ``total_epsilon``.
+        ``darrm.accounting.compose`` of its ``chosen`` release at ``total_delta`` is at most ``total_epsilon``.
 
     Raises
     ------
@@ -202,6 +207,11 @@ def plan(
         voting = MajorityProblem(votes.count, 1, votes.epsilon, votes.delta, max_affected=reached, adjacency=adjacency)
         setting = under_prior(voting, prior)
     else:
+        classes = tuple(classes) if isinstance(classes, Iterator) else classes
+        plain = budget.delta > 0 and not (of_kinds or ordered) and cost is None and objective is None
+        beyond = beyond_tables(given, max_affected, classes, adjacency) if plain else None
+        if beyond is not None and prior is None and base_accuracy is None and accuracy is None:
+            return noisy_max_plan(beyond, budget, None)
         setting = setting_of(
             given,
             max_affected,
@@ -215,6 +225,8 @@ def plan(
             adjacency,
             budget.voters,
         )
+        if beyond is not None and isinstance(setting.objective, OfVoters):
+            return noisy_max_plan(beyond, budget, setting.objective.of(beyond))
     if of_kinds:
         setting, compare = replace(setting, shares=tuple(one / budget.epsilon for one in of_kinds)), False
         budget = replace(budget, of=dict(zip(setting.problem(1.0, 0.5).kinds, of_kinds, strict=True)))

@@ -53,7 +53,7 @@ def otherwise(plan: Plan) -> list[str]:
     """What the labels and counts guarantee where the randomizer is known; nothing of other voters."""
     if math.isnan(plan.fallback):
         return []
-    problem, delta = plan.design.problem, exactly(plan.total_delta)
+    problem, delta = plan.problem, exactly(plan.total_delta)
     labels = "The label is" if plan.queries == 1 else "All labels together are"
     each = {f" for a change in {name}": own.fallback for name, own in plan.of.items()} or {"": plan.fallback}
     totals = listed(f"({at_least(fallback)}, {delta})-DP{of}" for of, fallback in each.items())
@@ -100,28 +100,41 @@ def _hardly(plan: Plan) -> str:
 
 def _may_state(plan: Plan) -> bool:
     """Whether a known randomizer could lower the noise."""
-    groups = plan.design.problem.groups
+    groups = plan.problem.groups
     return plan.voters == "fresh" and all(g.epsilon < math.inf and not g.delta and g.randomizer is None for g in groups)
+
+
+def _noisy_max(plan: Plan) -> list[str]:
+    """Why the plan is noisy max and for which votes its total holds; nothing of a design."""
+    sigma: float | None = getattr(plan.chosen, "sigma", None)
+    if sigma is None:
+        return []
+    voters, classes = f"{plan.problem.K} voters", f"{plan.problem.n_classes} classes"
+    return [
+        f"No table fits the votes of {voters} for {classes}, so the plan is Gaussian noisy max: the label is the class "
+        f"with the largest count after noise of sigma {sigma:.6g} at every count.",
+        f"The total holds for any numbers of voters and classes; only votes of {voters} for {classes} are released.",
+    ]
 
 
 def remarks(plan: Plan) -> list[str]:
     """What should not be overlooked."""
-    said = []
+    said = _noisy_max(plan)
     if not plan.complete:
         said.append(
             "The search was stopped early: a better design may exist, or rows of a table may be missing. The guarantee "
             "is certified nevertheless."
         )
-    cost = getattr(plan.design, "expected_cost", math.nan)
+    cost = getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
     classes, chance = 2, "coin flips"
-    if plan.design.problem.n_classes > 2:
-        classes, chance = plan.design.problem.n_classes, "classes at random"
+    if plan.problem.n_classes > 2:
+        classes, chance = plan.problem.n_classes, "classes at random"
     if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
         better = ["ask fewer queries", "raise the privacy budget"]
-        better += ["check whether fewer voters are affected (max_affected)"] * (plan.design.problem.max_affected > 1)
-        better += ["see whether the voters' randomizer may be stated (docs/known_randomizers.md)"] * _may_state(plan)
+        better += ["check whether fewer voters are affected (max_affected)"] * (plan.problem.max_affected > 1)
+        better += ["see whether the voters' randomizer may be stated (randomizer, colluders)"] * _may_state(plan)
         poor = "" if _hardly(plan) else f"These labels are hardly better than {chance}. "
         said.append(f"{poor}To improve them, {', '.join(better[:-1])}, or {better[-1]}.")
     if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:
@@ -133,7 +146,7 @@ def _price(plan: Plan) -> list[str]:
     """What a little more epsilon, delta or both would buy, where that is all that fixed voters cost too much by."""
     from darrm.accounting.voters import epsilon_of, reached
 
-    who = reached(plan.design.problem)
+    who = reached(plan.problem)
     price = epsilon_of(who, plan.total_delta)
     enough = float(at_least(who.failure, 2))
     epsilon = epsilon_of(who, enough)
@@ -162,7 +175,7 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     """What fixed voters cost without the non-private voters beside them."""
     from darrm.accounting.voters import epsilon_of, reached
 
-    problem = plan.design.problem
+    problem = plan.problem
     open_to_all = [f"group {g}" for g, group in enumerate(problem.groups, 1) if math.isinf(group.epsilon)]
     kept = [g for g, group in enumerate(problem.groups) if not math.isinf(group.epsilon)]
     private = [problem.groups[g] for g in kept]
@@ -203,7 +216,7 @@ def _wrong_alone(design: Design, alone: VoterModel, kept: list[int]) -> float:
 
 def _most_votes(plan: Plan) -> str:
     """What the answer with most votes is called."""
-    return "plurality" if plan.design.problem.n_classes > 2 else "majority"
+    return "plurality" if plan.problem.n_classes > 2 else "majority"
 
 
 def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
@@ -336,7 +349,7 @@ def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 def aggregator(plan: Plan) -> str:
     """How private all votes together are, which the aggregator receives."""
-    problem = plan.design.problem
+    problem = plan.problem
     affected = problem.affected
     if any(math.isinf(kind.epsilon) for kind in affected):
         return "The aggregator must be trusted with the votes: they are not private by themselves."
@@ -359,6 +372,11 @@ def aggregator(plan: Plan) -> str:
 def one_label(plan: Plan) -> str:
     """The single-label guarantee."""
     further = " It does not bound several labels together." if plan.voters == "fixed" else ""
+    if _noisy_max(plan):
+        from darrm.accounting.composition import compose
+
+        alone = compose(plan.chosen, 1, delta=plan.total_delta).upper
+        return f"Single-label guarantee: ({at_least(alone)}, {exactly(plan.total_delta)})-DP."
     return f"Single-label guarantee: {guarantee(plan.design.problem)}.{further}"
 
 

@@ -62,7 +62,7 @@ def _curve(plan: Plan) -> Any:
     if math.isfinite(plan.wrong_without_privacy):
         above.axhline(plan.wrong_without_privacy, color=REST, linewidth=1, label="no privacy\nat all")
     above.set(ylabel="label error rate", ylim=(-0.02, None))
-    above.set_title(f"{_voters(plan.design.problem)}\n{_budget(plan)}", fontsize=TEXT)
+    above.set_title(f"{_voters(plan.problem)}\n{_budget(plan)}", fontsize=TEXT)
     private = [step for step in plan.curve if math.isfinite(step.aggregator)]
     curve(below, [s.epsilon for s in private], [s.aggregator for s in private], LOOKS[1], "all votes")
     curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "all labels")

@@ -118,6 +118,17 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}.{colluders}"
 
 
+def of_noisy_max(votes: ByGroups | None, what: str = "This") -> str:
+    """The condition of ``what``, a total of noisy max, for these votes or for any."""
+    votes_alone, silent = "any numbers of teachers and classes", ", or adds or takes away one"
+    if votes is not None:
+        votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
+    return (
+        f"{what} holds for {votes_alone}, if a change of one record changes one vote{silent}, and every label has new "
+        "noise."
+    )
+
+
 def _each(problem: ByGroups) -> tuple[str, str]:
     """How private one voter is; where there are several groups, in which, and in which it need not be private.
 

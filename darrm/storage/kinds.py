@@ -13,6 +13,10 @@ _HEAD = 1 << 16
 _KINDS = {  # what it is, and what to do with it; {file} stands for its name in a command
     "design": ("a design file", "Run: darrm verify {file}"),
     "ledger": ("a ledger", "Run: darrm ledger show {file}"),
+    "mechanism": (
+        "a file of noisy max",
+        "It has no table of probabilities. Run: darrm release {file} --votes votes.csv --out labels.csv",
+    ),
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),
     "foreign": (
@@ -73,7 +77,7 @@ def _of_text(head: str) -> str | None:
     if start.startswith("<"):
         return "picture" if "<svg" in start else "page" if "<html" in start else None
     if head.startswith("{"):
-        formats = re.match(r'\{\s*"format":\s*"darrm-(design|ledger|journal)"', head)
+        formats = re.match(r'\{\s*"format":\s*"darrm-(design|ledger|journal|mechanism)"', head)
         if formats:
             return formats[1]
         names = {*re.findall(r'"(\w+)":', head)}

@@ -70,7 +70,7 @@ def _cluster(backend: str, scheduler: str | None, jobs: int) -> Iterator[None]:
     try:
         from distributed import Client
     except ImportError:
-        raise MissingExtraError("Clusters need Dask. Run: pip install darrm[dask].") from None
+        raise MissingExtraError("Clusters need Dask. Run: pip install 'darrm[dask]'.") from None
     try:
         client = Client(scheduler, timeout=_PATIENCE)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -720,7 +720,7 @@ def test_a_release_of_votes_that_are_not_private_is_not_told_of_fixed_voters(
     assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
     told = " ".join(capsys.readouterr().err.split())
     assert ("Only the output noise protects" in told) is public
-    assert ("Fixed voters (models trained with differential privacy)" in told) is not public
+    assert ("Those of fixed voters do not" in told) is not public
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -735,8 +735,8 @@ def test_labels_of_voters_beside_others_without_privacy_are_bounded_by_noise_alo
     capsys.readouterr()
     assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
     told = " ".join(capsys.readouterr().err.split())
-    assert "do not add up single-label guarantees; affected voters may be non-private" in told
-    assert "composition of the affected voters" not in told
+    assert "Those of fixed voters do not: an affected voter may be non-private" in told
+    assert "what the affected voters cost" not in told
 
 
 def test_what_a_ledger_rests_on_counts_absence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

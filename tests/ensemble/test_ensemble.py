@@ -609,7 +609,7 @@ def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], No
 def test_what_is_missing_is_said(missing: str) -> None:
     program = Path(__file__).with_name("programs") / "without.py"
     ended = subprocess.run([sys.executable, program, missing], capture_output=True, text=True, timeout=60, check=True)
-    assert "pip install darrm[experiments]" in ended.stdout
+    assert "pip install 'darrm[experiments]'" in ended.stdout
 
 
 @pytest.mark.thorough

@@ -395,7 +395,7 @@ def test_a_missing_library_is_named(name: str) -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     lines = run.stdout.splitlines()
     assert len(lines) == 4
-    assert all("pip install darrm[interop]" in line for line in lines)
+    assert all("pip install 'darrm[interop]'" in line for line in lines)
 
 
 def test_the_face_loads_nothing() -> None:

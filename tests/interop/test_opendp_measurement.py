@@ -400,7 +400,7 @@ def test_votes_that_are_there_decide_the_rest(name: str) -> None:
         ({"design": WITH_DELTA}, "delta must be given: one label of this design has a delta of 1e-05"),
         (
             {"design": WITH_DELTA, "delta": 0.0},
-            "delta = 0 is below .*, the certified probability that one of 4 labels loses more",
+            "delta must be above .* for 4 labels of this design. Got 0",
         ),
     ],
 )

@@ -535,7 +535,7 @@ def test_without_scikit_learn_the_package_says_what_to_install() -> None:
     )  # fmt: skip
     lines = ended.stdout.splitlines()
     assert len(lines) == 3
-    assert all("pip install darrm[experiments]" in line for line in lines)
+    assert all("pip install 'darrm[experiments]'" in line for line in lines)
 
 
 def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ import math
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from oracles import noisy_max as oracle
 import darrm
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, noisy_max
 from darrm.randomness.words import NotPrivateWarning
+from darrm.storage import sealed_json
 
 
 @pytest.mark.parametrize("gamma", [0.2, 1.0])
@@ -128,3 +130,54 @@ def test_copies_and_pickles_release_the_same(kind: type, again: Callable) -> Non
     with pytest.raises(darrm.InputError, match="must not be changed"):
         other.K = 4
     assert again(kind(0.75)).K is None
+
+
+def test_a_file_holds_the_noise_and_who_votes_for_what(tmp_path: Path) -> None:
+    path, names = tmp_path / "noisy.json", ["anna", "ben", "eve"]
+    for classes, voters in ((10, None), (["cat", "dog"], None), (["cat", "dog"], names)):
+        made = GaussianNoisyMax(0.1 + 0.2, K=3, classes=classes, voters=voters)
+        made.save(path)
+        for again in (GaussianNoisyMax.load(path), pickle.loads(pickle.dumps(made))):
+            assert (again.sigma, again.K, again.classes) == (made.sigma, 3, made.classes)
+            assert again.problem == made.problem
+            assert again.problem.voters == made.problem.voters == (None if voters is None else tuple(names))
+    with pytest.raises(darrm.InputError, match=r"a file of noisy max, not a design file. It has no table"):
+        darrm.load(path)
+    text = path.read_text()
+    path.write_text(text.replace('"K": 3', '"K": 4'))
+    with pytest.raises(darrm.InputError, match="was changed after it was written"):
+        GaussianNoisyMax.load(path)
+    darrm.solve(K=3, m=1, epsilon=1.0).save(path)
+    with pytest.raises(darrm.InputError, match="is a design file, not a file of noisy max"):
+        GaussianNoisyMax.load(path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"sigma": -1.0},
+        {"sigma": None},
+        {"mechanism": "LaplaceNoisyMax"},
+        {"mechanism": None},
+        {"more": 1},
+        {"K": 2.5},
+        {"K": None, "classes": None},
+    ],
+)
+def test_a_forged_file_is_refused(tmp_path: Path, changed: dict[str, object]) -> None:
+    path = tmp_path / "noisy.json"
+    content = GaussianNoisyMax(4.0, K=3, classes=2).as_dict() | changed
+    sealed_json.write(path, {"format": "darrm-mechanism", "version": 1, **content})
+    with pytest.raises(darrm.InputError, match="is not a valid file of noisy max"):
+        GaussianNoisyMax.load(path)
+
+
+def test_what_no_file_holds(tmp_path: Path) -> None:
+    with pytest.raises(darrm.InputError, match="Got a mechanism for any"):
+        GaussianNoisyMax(4.0).save(tmp_path / "noisy.json")
+    with pytest.raises(darrm.InputError, match="A design file is JSON"):
+        GaussianNoisyMax(4.0, K=3, classes=2).save(tmp_path / "noisy.csv")
+    with pytest.raises(darrm.InputError, match="Got names without K"):
+        GaussianNoisyMax(4.0, voters=["anna", "ben"])
+    with pytest.raises(darrm.InputError, match="a list of 4 different names"):
+        GaussianNoisyMax(4.0, K=4, classes=2, voters=["anna", "ben", "eve"])

@@ -33,14 +33,58 @@ def nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
-@pytest.mark.parametrize(("K", "classes"), [(250, 10), (1000, 4), (250, 7)])
-def test_a_plan_that_is_too_large_names_the_noise_that_fits(K: int, classes: int) -> None:
-    with pytest.raises(darrm.InputError, match=r"takes any number of votes: .*GaussianNoisyMax\(sigma=") as told:
-        darrm.plan([(K, math.inf)], classes=classes, **TEACHERS)  # type: ignore[arg-type]
-    sigma = float(str(told.value).partition("sigma=")[2].partition(",")[0])
-    mechanism = darrm.mechanisms.GaussianNoisyMax(sigma, K=K, classes=classes)
-    assert f"K={K}, classes={classes}) keeps 1000 labels within (8, 1e-05)" in str(told.value)
-    assert 7.98 < compose(mechanism, 1000, delta=1e-5).upper <= 8
+@pytest.mark.parametrize(
+    ("K", "classes", "queries"),
+    [
+        (250, 10, 6),
+        pytest.param(250, 10, 1000, marks=pytest.mark.thorough),
+        pytest.param(1000, 4, 1000, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classes: int, queries: int) -> None:
+    plan = darrm.plan([(K, math.inf)], classes=classes, **TEACHERS | {"queries": queries})  # type: ignore[arg-type]
+    assert (plan.problem.K, plan.problem.n_classes, plan.problem.max_affected) == (K, classes, 1)
+    for votes in ({}, {"K": K, "classes": classes}, {"K": K - 1, "classes": 2 * classes}):
+        noisy = darrm.mechanisms.GaussianNoisyMax(plan.chosen.sigma)
+        spent = compose(noisy, queries, delta=1e-5, **votes).upper
+        assert 7.98 < spent <= plan.spent <= 8
+    with pytest.raises(darrm.InputError, match=rf"no table for {K} voters and {classes} classes fits.*plan\.chosen"):
+        plan.design  # noqa: B018
+    assert repr(plan).endswith(f"K={K}, classes={classes})>")
+
+
+@pytest.mark.usefixtures("nothing_is_listed")
+def test_the_error_rates_of_noisy_max_are_those_of_drawn_votes() -> None:
+    """By 4,000 labels of votes that are drawn one by one here."""
+    named = {"classes": list("abcdefgh"), "prior": [0.3] + [0.1] * 7}
+    voters = [darrm.VoterGroup(60, math.inf, names=[f"a{k}" for k in range(60)]),
+              darrm.VoterGroup(40, math.inf, names=[f"b{k}" for k in range(40)])]  # fmt: skip
+    asked = TEACHERS | named | {"accuracy": [0.25, 0.15], "queries": 5, "total_epsilon": 0.5}
+    plan = darrm.plan(voters, **asked)  # type: ignore[arg-type]
+    assert plan.problem.voters == (*voters[0].names, *voters[1].names)
+    assert plan.problem.names == tuple("abcdefgh")
+    rng = np.random.default_rng(5)
+    truth = rng.choice(8, 4000, p=named["prior"])
+    right = np.array([0.25] * 60 + [0.15] * 40) > rng.random((4000, 100))
+    votes = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, 8, (4000, 100))) % 8)
+    counts = (votes[:, :, None] == np.arange(8)).sum(axis=1)
+    noisy = (counts + plan.chosen.sigma * rng.standard_normal(counts.shape)).argmax(axis=1)
+    assert abs((noisy != truth).mean() - plan.wrong) < 0.03
+    assert abs((counts[np.arange(4000), noisy] < counts.max(axis=1)).mean() - plan.disagreement) < 0.03
+    noiseless = (counts[np.arange(4000), truth] < counts.max(axis=1)).mean()
+    assert abs(noiseless - plan.wrong_without_noise) < 0.06 < 0.1 < noiseless
+
+
+def test_costs_and_orders_are_not_for_noisy_max() -> None:
+    for more in ({"ordered": True}, {"cost": np.ones((10, 10)) - np.eye(10)}):
+        with pytest.raises(darrm.InputError, match=r"takes any number of votes: .*GaussianNoisyMax\(sigma="):
+            darrm.plan([(250, math.inf)], classes=10, **TEACHERS | {"queries": 5} | more)  # type: ignore[arg-type]
+    unknown = {name: value for name, value in TEACHERS.items() if name != "accuracy"} | {"queries": 5}
+    plan = darrm.plan([(250, math.inf)], classes=10, **unknown)  # type: ignore[arg-type]
+    assert math.isnan(plan.wrong)
+    assert math.isnan(plan.disagreement)
+    with pytest.raises(darrm.InputError, match="max_affected must be given"):
+        darrm.plan([(250, math.inf)], classes=10, **unknown | {"max_affected": None})  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
@@ -52,21 +96,29 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     with pytest.raises(darrm.InputError) as told:  # two changed votes, of which its total knows nothing
         darrm.plan([(250, math.inf)], classes=10, **TEACHERS | {"max_affected": 2})  # type: ignore[arg-type]
     assert "GaussianNoisyMax" not in str(told.value)
+    few = TEACHERS | {"queries": 5}
     with pytest.raises(darrm.InputError, match=r"one non-private group, 250:inf\. Noisy max takes"):
-        darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **TEACHERS)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=21\.62 in place"):
-        teachers_decision(250, "replace-one", 1000, 8, 1e-5, 10, 0.75)
+        darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **few)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=1\.899 in place"):
+        teachers_decision(250, "replace-one", 5, 8, 1e-5, 10, 0.75)
     with pytest.raises(darrm.InputError, match=r"pass gamma in place of queries"):
         teachers_decision(250, "replace-one", 1000, 8, 0.0, 10, 0.75)
     with pytest.raises(darrm.InputError):
         fresh_plurality(250, 1.0, 1, "replace-one", None, None, 8, 1e-5, 10, 0.75, None)
 
 
-def test_the_noise_that_is_named_is_enough_and_hardly_more() -> None:
-    for queries, epsilon, delta in ((1, 1.0, 1e-5), (1000, 8.0, 1e-5), (50, 0.1, 1e-9)):
-        sigma = any_votes_sigma(queries, epsilon, delta)
-        spent = compose(darrm.mechanisms.GaussianNoisyMax(sigma), queries, delta=delta, K=10**6, classes=100).upper
-        assert 0.999 * epsilon < spent <= epsilon
+@pytest.mark.parametrize(
+    ("queries", "epsilon", "delta"),
+    [
+        (1, 1.0, 1e-5),
+        pytest.param(1000, 8.0, 1e-5, marks=pytest.mark.thorough),
+        pytest.param(50, 0.1, 1e-9, marks=pytest.mark.thorough),
+    ],
+)
+def test_the_noise_that_is_named_is_enough_and_hardly_more(queries: int, epsilon: float, delta: float) -> None:
+    sigma = any_votes_sigma(queries, epsilon, delta)
+    spent = compose(darrm.mechanisms.GaussianNoisyMax(sigma), queries, delta=delta, K=10**6, classes=100).upper
+    assert 0.999 * epsilon < spent <= epsilon
 
 
 @pytest.mark.thorough

@@ -1,0 +1,224 @@
+"""Labels of Gaussian noisy max in a ledger, by each rule, and an attack on the filter that they are charged to."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import darrm
+from darrm.accounting import Ledger, compose, filters, max_queries
+from darrm.accounting.ladder import any_votes_epsilon, any_votes_profile
+from darrm.accounting.mixed import noisy_curve
+from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.storage.sealed_json import write
+
+BUDGET: dict[str, Any] = {"total_epsilon": 4.0, "total_delta": 1e-5}
+NOISY = GaussianNoisyMax(3.5, K=250, classes=10)  # five labels are (4, 1e-5)-DP by their noisy counts
+
+
+def forged(path: Path, name: str, **changed: object) -> None:
+    """The file with other entries of the account of noisy max, sealed again."""
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    [account] = content["noisy"].values()
+    account.update(changed)
+    write(path.with_name(name), content, "")
+
+
+def test_one_noise_is_charged_up_to_its_total(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger.json", NOISY, **BUDGET)
+    most = max_queries(GaussianNoisyMax(3.5), 4.0, 1e-5)
+    assert ledger.remaining(NOISY) == most == 5
+    assert ledger.status()["voters"] == "fresh"
+    ledger.charge(NOISY, 3, note="Monday", ids=["a", "b", "c"])
+    ledger.charge(GaussianNoisyMax(3.5), 1)  # the total is for any votes, so the same noise has one account
+    assert ledger.spent() == (compose(GaussianNoisyMax(3.5), 4, delta=1e-5).upper, 1e-5)
+    with pytest.raises(darrm.InputError, match="One id was charged before: 'b'"):
+        ledger.charge(NOISY, 1, ids=["b"])
+    with pytest.raises(darrm.BudgetError, match="4 of 5 are released"):
+        ledger.charge(NOISY, 2)
+    with pytest.raises(darrm.InputError, match="is for another design"):
+        ledger.charge(GaussianNoisyMax(3.6))
+    with ledger.releasing(NOISY, 1, tmp_path / "labels.csv") as file:
+        file.write(b"id,label\n1,3\n")
+    again = Ledger(tmp_path / "ledger.json")
+    assert (again.released(NOISY), again.remaining(NOISY), again.status()["released"]) == (5, 0, 5)
+    assert "changes one vote of noisy max at most" in again.status()["condition"]
+    assert (tmp_path / "labels.csv").read_text() == "id,label\n1,3\n"
+    with pytest.raises(darrm.BudgetError, match="does not cover one label"):
+        Ledger.create(tmp_path / "other.json", GaussianNoisyMax(1.0), **BUDGET)
+
+
+def test_a_file_that_allows_too_much_is_not_believed(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    Ledger.create(path, NOISY, **BUDGET).charge(NOISY, 5)
+    forged(path, "more.json", allowed=6)
+    with pytest.raises(darrm.BudgetError, match="5 of 5 are released"):
+        Ledger(tmp_path / "more.json").charge(NOISY, 1)
+    forged(path, "smaller.json", sigma_hex=(3.0).hex())
+    forged(path, "none.json", sigma_hex="-inf")
+    forged(path, "unknown.json", sigma=3.0)
+    for name in ("smaller", "none", "unknown"):
+        with pytest.raises(darrm.InputError, match="is not a complete ledger"):
+            Ledger(tmp_path / f"{name}.json")
+
+
+def test_labels_share_a_budget_that_is_fixed_in_advance(tmp_path: Path) -> None:
+    """The product of Gaussian profiles is the profile of the sum of squares."""
+    ledger = Ledger.create(tmp_path / "ledger.json", rule="composed", voters="fresh", **BUDGET)
+    ledger.charge(GaussianNoisyMax(8.0), 4)
+    ledger.charge(NOISY, 2)
+    together = darrm.accounting.gaussian.gdp_epsilon(math.sqrt(8 / 64 + 4 / 3.5**2), 1e-5)
+    assert together < ledger.spent()[0] < 1.01 * together
+    assert ledger.remaining(NOISY) == 2  # 4 / 32 and 4 labels of 2 / 3.5^2 are within the 5 alone, and 5 are not
+    with pytest.raises(darrm.BudgetError, match="3 more labels would overspend"):
+        ledger.charge(NOISY, 3)
+    ledger.charge((0.1, 0.0), adjacency="replace-one")
+    assert together < ledger.spent()[0] < 1.05 * together + 0.1
+    design = darrm.solve(K=3, m=1, epsilon=0.05)
+    ledger.charge(design, 2)
+    assert [charge["n"] for charge in ledger.status()["charges"]] == [4, 2, 1, 2]
+    assert len(ledger.rests_on()) == 1
+    with pytest.raises(darrm.InputError, match="The ledger is for replace-one neighbours"):
+        ledger.charge(NOISY, adjacency="add-remove")
+
+
+def test_noise_that_depends_on_labels_goes_to_the_filter(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger.json", rule="renyi", voters="fresh", **BUDGET)
+    order = json.loads((tmp_path / "ledger.json").read_text())["order"]
+    allowed = filters.filter_at(order, 1e-6, 4.0, 1e-5).divergence
+    most = int(allowed / (order / 10.0**2))
+    assert ledger.remaining(GaussianNoisyMax(10.0)) == most
+    ledger.charge(GaussianNoisyMax(10.0), most - 4)
+    left = allowed - (most - 4) * order / 10.0**2
+    assert ledger.remaining(NOISY) == int(left / (order / 3.5**2))
+    with pytest.raises(darrm.BudgetError, match="Renyi divergence"):
+        ledger.charge(GaussianNoisyMax(10.0), 5)
+    ledger.charge(GaussianNoisyMax(10.0), 4)
+    assert 3.9 < ledger.spent()[0] <= 4
+
+
+def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
+    basic = Ledger.create(tmp_path / "basic.json", rule="basic", voters="fresh", **BUDGET)
+    for do in (basic.charge, basic.remaining):
+        with pytest.raises(darrm.InputError, match='Rule "basic" adds up guarantees'):
+            do(NOISY)
+    with pytest.raises(darrm.InputError, match=r"Got LaplaceNoisyMax. .* charge \(epsilon, 0\) for each label"):
+        basic.charge(LaplaceNoisyMax(0.5))
+    voters = darrm.VoterGroup(5, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    known = darrm.solve(darrm.DecisionProblem([voters], epsilon=0.5), objective=darrm.objectives.truth([0.7]))
+    for first, second in ((known, NOISY), (NOISY, known)):
+        ledger = Ledger.create(tmp_path / f"{type(first).__name__}.json", rule="renyi", voters="fresh", **BUDGET)
+        ledger.charge(first)
+        with pytest.raises(darrm.InputError, match="takes no labels of noisy max"):
+            ledger.charge(second)
+
+
+def test_noisy_max_beside_the_voters_that_are_charged_once(tmp_path: Path) -> None:
+    """A ledger for fixed voters by the rule exact, and by the rule composed where they answer any number of times."""
+    ledger = Ledger.create(tmp_path / "exact.json", NOISY, voters="fixed", **BUDGET)
+    assert ledger.remaining(NOISY) == 5
+    ledger = Ledger.create(tmp_path / "composed.json", voters="fixed", rule="composed", **BUDGET)
+    ledger.charge(GaussianNoisyMax(20.0), 3)
+    alone = ledger.spent()[0]
+    assert alone == pytest.approx(compose(GaussianNoisyMax(20.0), 3, delta=1e-5).upper, rel=1e-3)
+    design = darrm.solve(K=3, m=1, epsilon=0.1, max_affected=1)
+    ledger.charge(design, 1000)
+    assert alone < ledger.spent()[0] < alone + 0.101
+
+
+def rows(sigma: float, K: int, classes: int, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Probabilities of all labels for some votes and for their neighbours, in both orders."""
+    rng = np.random.default_rng(7)
+    noisy, found = GaussianNoisyMax(sigma), []
+    for _ in range(n):
+        votes = rng.multinomial(K, rng.dirichlet(np.ones(classes)))
+        moved = votes.copy()
+        a, b = rng.permutation(classes)[:2]
+        if votes[a]:
+            moved[[a, b]] += [-1, 1]
+            P, Q = noisy.chances([votes, moved])
+            found += [(P, Q), (Q, P)]
+    return found
+
+
+def test_no_label_has_a_larger_divergence_than_it_is_charged() -> None:
+    for sigma, K, classes in ((0.8, 2, 2), (2.0, 5, 3), (2.0, 30, 6)):
+        for order in (1.1, 3.0, 8.0):
+            charged = filters.of_noisy_max(sigma, order).divergence
+            divergences = [
+                math.log(np.sum(P**order * Q ** (1 - order))) / (order - 1) for P, Q in rows(sigma, K, classes, 30)
+            ]
+            assert max(divergences) <= charged
+            assert max(divergences) > 0.3 * charged or order > 1.1
+
+
+def test_no_label_exceeds_its_curve() -> None:
+    for sigma, K, classes in ((0.8, 2, 2), (2.0, 30, 6)):
+        curve = noisy_curve(sigma, 1, 1e-5)
+        for P, Q in rows(sigma, K, classes, 30):
+            for epsilon in (0.0, 0.3, 1.0, 2.0):
+                assert np.maximum(0, P - math.exp(epsilon) * Q).sum() <= curve.at(np.array([epsilon])).max()
+
+
+def best_attack(room: float, a: np.ndarray, choices: list[tuple[float, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """The largest Pr[event | D] - a Pr[event | D'] of an analyst who chooses noise and votes by all labels so far."""
+    best = np.maximum(0.0, 1 - a)
+    for charged, P, Q in choices:
+        if charged <= room:
+            after = [p * best_attack(room - charged, a * q / p, choices) for p, q in zip(P, Q, strict=True)]
+            best = np.maximum(best, sum(after))
+    return best
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "sigmas"), [(6.0, 1e-3, (1.0, 1.3)), (0.5, 0.1, (3.0, 4.6))])
+def test_no_adaptive_choice_of_noise_breaks_the_filter(
+    epsilon: float, delta: float, sigmas: tuple[float, float]
+) -> None:
+    """Two classes, whose labels have closed forms. At half the charge the first budget would be overspent."""
+    order = filters.best_order(epsilon, delta)
+    allowed = filters.filter_at(order, filters.FAILURES * delta, epsilon, delta).divergence
+    found = []
+    for share in (1.0, 0.5):
+        choices = []
+        for sigma in sigmas:
+            for ahead in (0, 1, 2, 3):  # with an even and an odd number of voters
+                t = np.array([ahead, ahead - 2]) / (math.sqrt(2) * sigma)
+                P, Q = (np.array([norm.cdf(x), norm.cdf(-x)]) for x in t)
+                charged = share * filters.of_noisy_max(sigma, order).divergence
+                choices += [(charged, P, Q), (charged, Q, P)]
+        found.append(float(best_attack(allowed, np.array([math.exp(epsilon)]), choices)[0]))
+    assert found[0] <= delta
+    assert found[1] > (delta if epsilon == 6 else 2 * found[0])
+    assert epsilon == 6 or found[0] > 0.2 * delta
+
+
+@pytest.mark.thorough
+def test_a_ledger_at_the_size_of_pate(tmp_path: Path) -> None:
+    """The same labels by every rule: the ladder, its prefix beside other charges, and the divergence of the counts."""
+    noisy = GaussianNoisyMax(40.0, K=250, classes=10)
+    assert max_queries(noisy, 4.0, 1e-5) == Ledger.create(tmp_path / "one.json", noisy, **BUDGET).remaining(noisy)
+    for n in (10, 1000):
+        mu, pad = any_votes_profile(40.0, n, 1e-5)
+        assert pad <= 1e-7
+        by_prefix = darrm.accounting.gaussian.gdp_epsilon(mu, 1e-5 - pad)
+        assert by_prefix == pytest.approx(any_votes_epsilon(40.0, n, 1e-5), rel=1e-3)
+    composed = Ledger.create(tmp_path / "composed.json", rule="composed", voters="fresh", **BUDGET)
+    composed.charge(noisy, 1000)
+    assert any_votes_epsilon(40.0, 1000, 1e-5) == pytest.approx(composed.spent()[0], rel=1e-3)
+    filtered = Ledger.create(tmp_path / "renyi.json", rule="renyi", voters="fresh", **BUDGET)
+    assert 500 < filtered.remaining(noisy) < 650
+
+
+@pytest.mark.thorough
+def test_the_curve_of_many_labels_is_above_the_exact_composition() -> None:
+    for K, classes in ((5, 2), (6, 3)):
+        for epsilon in (2.0, 4.0):
+            delta = float(noisy_curve(2.0, 20, 1e-5).at(np.array([epsilon])).max())
+            assert compose(GaussianNoisyMax(2.0, K=K, classes=classes), 20, delta=delta).lower <= epsilon

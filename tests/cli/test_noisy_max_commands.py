@@ -1,0 +1,156 @@
+"""Plans that no table fits: from `darrm plan` to a file of labels, and what other commands say of the file."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting import compose
+from darrm.cli import main
+from darrm.mechanisms import GaussianNoisyMax
+from darrm.show.plots_plan import plot_plan
+
+CLASSES = "cat,dog,elk,fox,hen,jay,owl,pig,rat,yak"
+PLAN = f"plan --group 250:inf --classes {CLASSES} --max-affected 1 --queries 5 --total-epsilon 4 --total-delta 1e-5"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def planned(here: Path, capsys: pytest.CaptureFixture[str]) -> GaussianNoisyMax:
+    assert main([*PLAN.split(), "--accuracy", ".6", "--out", "plan.json", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    made = GaussianNoisyMax.load("plan.json")
+    assert said["mechanism"] == made.as_dict() | {"classes": CLASSES.split(",")}
+    assert said["design"] is None
+    assert compose(GaussianNoisyMax(made.sigma), 5, delta=1e-5).upper == pytest.approx(said["spent"], rel=1e-9)
+    assert said["spent"] <= 4
+    return made
+
+
+def votes_file(name: str, n: int, K: int = 250, header: list[str] | None = None) -> np.ndarray:
+    """Nearly all voters agree, so the label is certain."""
+    votes = np.repeat(np.arange(n) % 10, K).reshape(n, K)
+    votes[:, :20] = (votes[:, :20] + 1) % 10
+    with Path(name).open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(header or [f"t{k}" for k in range(K)])
+        rows.writerows(votes.tolist())
+    return votes
+
+
+def released(name: str) -> list[str]:
+    return [line.split(",")[1] for line in Path(name).read_text().splitlines()[1:]]
+
+
+def test_a_plan_says_why_and_for_which_votes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(PLAN.split()) == 0
+    said, beside = capsys.readouterr()
+    said = " ".join(said.split())
+    assert "All 5 labels together are (4, 1e-05)-DP (certified)" in said
+    assert "No table fits the votes of 250 voters for 10 classes, so the plan is Gaussian noisy max" in said
+    assert "holds for any numbers of voters and classes; only votes of 250 voters for 10 classes are released" in said
+    assert "To save the mechanism" in beside
+
+
+def test_labels_are_drawn_by_the_file(planned: GaussianNoisyMax, capsys: pytest.CaptureFixture[str]) -> None:
+    votes = votes_file("votes.csv", 5)
+    assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 0
+    said, beside = capsys.readouterr()
+    assert said == ""
+    assert "Gaussian, sigma 3.41894. A total holds for 250 votes for 10 classes, if a change of one record" in beside
+    assert "darrm budget plan.json --queries 5 --delta 1e-05" in beside
+    labels = released("labels.csv")
+    assert labels == [CLASSES.split(",")[row[-1]] for row in votes]
+    assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv", "--overwrite", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mechanism"] == json.loads(json.dumps(planned.as_dict()))
+    assert main(["budget", "plan.json", "--queries", "5", "--delta", "1e-5"]) == 0
+    assert "5 labels together are (4, 1e-05)-DP, certified." in capsys.readouterr().out
+
+
+def test_votes_of_another_shape_are_refused(planned: GaussianNoisyMax, capsys: pytest.CaptureFixture[str]) -> None:
+    votes_file("votes.csv", 3, K=249)
+    assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("darrm: votes.csv must have K = 250 vote columns")
+    assert len(told.splitlines()) == 1
+    assert not Path("labels.csv").exists()
+
+
+def test_voters_are_read_by_their_names(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"school{k}" for k in range(250)]
+    named = ",".join(names)
+    assert main([*PLAN.split(), "--columns", named, "--out", "plan.json"]) == 0
+    votes = votes_file("votes.csv", 4, 251, header=["other", *reversed(names)])
+    assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 0
+    assert "Vote columns were matched by name" in capsys.readouterr().err
+    labels = released("labels.csv")
+    assert labels == [CLASSES.split(",")[row[-1]] for row in votes]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["verify", "verify --independent", "report", "report --out page.html", "profile", "export --out table.csv"],
+)
+def test_commands_for_tables_say_that_there_is_none(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    GaussianNoisyMax(40.0, K=250, classes=10).save("plan.json")
+    assert main([*command.split(), "plan.json"]) == 2
+    told = capsys.readouterr().err
+    assert told == (
+        "darrm: plan.json is a file of noisy max, not a design file. It has no table of probabilities. "
+        "Run: darrm release plan.json --votes votes.csv --out labels.csv\n"
+    )
+
+
+def test_a_plan_by_noisy_max_is_shown_in_notebooks(here: Path) -> None:
+    voters = [darrm.VoterGroup(250, float("inf"), max_affected=1)]
+    plan = darrm.plan(voters, classes=10, queries=2, total_epsilon=3, total_delta=1e-5)
+    assert "No table fits the votes of 250 voters" in plan._repr_html_()
+    with pytest.raises(darrm.InputError, match="This one has neither"):
+        plot_plan(plan)
+
+
+def test_labels_are_charged_to_a_ledger(planned: GaussianNoisyMax, capsys: pytest.CaptureFixture[str]) -> None:
+    votes_file("votes.csv", 3)
+    total = "--total-epsilon 4 --total-delta 1e-5"
+    assert main(f"ledger create book.json plan.json {total}".split()) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rule exact: 0 labels released, 5 left." in said
+    assert "This holds for any numbers of teachers and classes, if a change of one record changes one vote" in said
+    release = ["release", "plan.json", "--votes", "votes.csv", "--ledger", "book.json", "--out"]
+    assert main([*release, "labels.csv"]) == 0
+    beside = capsys.readouterr().err
+    assert "Charged to book.json: 3 labels of fresh voters so far, 2 left;" in beside
+    assert "(4, 1e-05)-DP together, rule exact, if a change of one record changes one vote, or adds" in beside
+    assert main([*release, "more.csv"]) == 3
+    assert capsys.readouterr().err.startswith("darrm: 3 more labels would overspend: 3 of 5 are released.")
+    assert not Path("more.csv").exists()
+    assert main(["ledger", "show", "book.json", "plan.json", "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["released"], status["left"]) == (3, 2)
+    assert len(status["rests_on"]) == 1
+
+
+def test_noise_is_charged_without_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    total = "--total-epsilon 4 --total-delta 1e-5"
+    assert main(f"ledger create book.json {total} --voters fresh --rule renyi".split()) == 0
+    GaussianNoisyMax(40.0, K=250, classes=10).save("plan.json")
+    assert main(["ledger", "charge", "book.json", "--noisy-max", "20", "--times", "4"]) == 0
+    assert main(["ledger", "charge", "book.json", "plan.json", "--times", "2"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "show", "book.json", "plan.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "4 x labels of Gaussian noisy max, sigma 20 and 2 x labels of Gaussian noisy max, sigma 40" in said
+    assert "a change of one record changes one vote of noisy max at most" in said
+    assert "Labels of this noisy max (sigma 40) that the remaining budget covers: " in said
+    assert main(["ledger", "charge", "book.json", "plan.json", "--noisy-max", "20"]) == 2
+    assert "Charge a design, FILE, or a mechanism by --noisy-max" in capsys.readouterr().err
