@@ -422,7 +422,7 @@ def test_a_plan_that_is_interrupted_before_its_design(
         time.sleep(10)
 
     before = contents(folder)
-    monkeypatch.setattr(planner, "design_within", interrupted)
+    monkeypatch.setattr(planner, "planned", interrupted)
     assert main([*PLAN, "--out", "gamma.json"]) == 130
     said = capsys.readouterr()
     assert "Interrupted" in one_line(said.err.lstrip("\n"))

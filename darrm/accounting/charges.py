@@ -22,7 +22,12 @@ def checked_design(design: object) -> Design:
 
 
 def noise_of(release: object) -> float | None:
-    """The sigma of Gaussian noisy max; None for anything else."""
+    """The sigma of Gaussian noisy max; None for anything else. `InputError` if checks before its labels cost too."""
+    if getattr(release, "sigma_check", None) is not None:
+        raise InputError(
+            f"A ledger does not count the checks of {type(release).__name__}. Charge the pair (epsilon, delta) that "
+            "darrm.accounting.compose certifies for all its queries, to a ledger of rule composed or basic."
+        )
     return getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
 
 

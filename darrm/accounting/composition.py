@@ -112,8 +112,14 @@ def compose(
         name: of_label(own, queries, check_total_delta(deltas[name]), kind, tolerance)
         for name, own in label.kinds.items()
     }
-    largest = max(each.values(), key=lambda total: total.upper)
-    return largest if len(each) == 1 else replace(largest, of=each)
+    largest, most = max(each.values(), key=lambda total: total.upper), max(deltas.values())
+    if len(each) == 1:
+        return largest
+    # The largest pair holds for a change of any kind. A lower bound at a smaller delta is none at the largest.
+    lower = max(total.lower for total in each.values() if total.delta == most)
+    estimate = min(max(largest.estimate, lower), largest.upper)
+    unavoidable = max(total.unavoidable for total in each.values())
+    return replace(largest, lower=lower, estimate=estimate, delta=most, unavoidable=unavoidable, of=each)
 
 
 def _of_counts(

@@ -24,6 +24,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import rounded_up
+from darrm.numerics.printed import at_least, exactly
 from darrm.problem.limits import Affected, Problem, weakest
 
 BLOCKS = 10_000  # largest number of queries for which the recursion runs one by one
@@ -41,7 +42,7 @@ EXACT = "exact composition"
 _WORK = 2_000_000  # largest queries times points for which a lower bound is computed too
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Total:
     """The cumulative privacy loss of ``queries`` labels: together they are (upper, delta)-DP.
 
@@ -62,8 +63,10 @@ class Total:
     unavoidable : float
         Upper bound on the delta that no epsilon avoids.
     of : mapping from str to Total
-        Where each group has a limit of its own, the total of each kind of change, such as ``of["group 1"]``. The other
-        attributes are then those of the kind with the largest ``upper``. Empty if all changes have one limit.
+        Where each group has a limit of its own, the total of each kind of change, such as ``of["group 1"]``. ``upper``
+        and ``delta`` are then the largest over the kinds, a pair that holds for a change of any of them; ``lower`` is
+        at that delta, and ``bounds`` are those of the kind with the largest ``upper``. Empty if all changes have one
+        limit.
     K, classes : int, or None
         For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
         bounds, "Renyi DP", "Gaussian DP" and "ladder of Gaussian profiles" hold for any numbers of both. None for a
@@ -81,6 +84,12 @@ class Total:
     K: int | None = None
     classes: int | None = None
     of: Mapping[str, Total] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        pairs = [(f" for a change in {kind}", own) for kind, own in self.of.items()] or [("", self)]
+        totals = ", ".join(f"({at_least(own.upper)}, {exactly(own.delta)}){of}" for of, own in pairs)
+        voters = "non-private" if self.voters == "not private" else self.voters
+        return f"<Total of {self.queries} label{'s' * (self.queries > 1)} of {voters} voters: {totals}>"
 
 
 def of_region(

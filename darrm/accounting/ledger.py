@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, truth
+from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, shown, truth
 from darrm.accounting import filters, rules
 from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, checked_note
 from darrm.accounting.charges import account_of, checked_design, labels_of, noise_of
@@ -29,6 +29,7 @@ from darrm.accounting.ledger_file import (
     Note,
     State,
     charge_waiting,
+    checked_fallback,
     files_of,
     give_name,
     held,
@@ -101,6 +102,7 @@ class Ledger:
         *,
         total_epsilon: float | Sequence[float],
         total_delta: float | Sequence[float],
+        fallback_epsilon: float | Sequence[float] | None = None,
         voters: str | None = None,
         rule: str = "exact",
         adjacency: str | None = None,
@@ -117,6 +119,10 @@ class Ledger:
         total_epsilon, total_delta : float, or a list of one for each kind of change
             The privacy budget for all charges. A list is for a design with a limit for each group, by the rule "exact":
             labels end when the first budget is spent.
+        fallback_epsilon : float, or a list of one for each kind of change, optional
+            For labels by a known randomizer: a second budget, (fallback_epsilon, total_delta), which all charges keep
+            if only the affected voters randomize as stated and the others may be any mechanism; at least
+            ``total_epsilon``. A charge beyond it is refused. Without it, or infinite, there is none: see `fallback`.
         voters : {"fresh", "fixed"}
             No default, unless the rule is "exact" and all voters of the design are non-private; see
             `darrm.accounting.compose`. Fixed voters are one set of voters, whose cost is charged once for all their
@@ -176,11 +182,12 @@ class Ledger:
             )
         else:
             budget = (check_total_epsilon(total_epsilon) + 0.0, check_total_delta(total_delta, "total_delta") + 0.0)
+        second = _second_budget(fallback_epsilon, budget[0], design if of_one else None, kind)
         known = _NEIGHBOURS if design is None or noisy else checked_design(design).problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
         order = filters.best_order(*budget) if rule == "renyi" else None
         failure = None if order is None else filters.FAILURES * budget[1]
-        state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], [])
+        state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], [], fallback_epsilon=second)
         if order is not None and filters.filter_at(order, failure or 0.0, *budget).divergence <= 0:
             raise BudgetError(
                 f'Rule "renyi" allows nothing for a total of ({budget[0]:g}, {budget[1]:g}). Raise the budget, '
@@ -322,6 +329,7 @@ class Ledger:
             * ``ids``: number of labels charged with ids.
             * ``streams``: number of rows without ids charged for each stream, by its name.
             * ``again``: number of labels of fresh voters whose rows may have had a label before.
+            * ``fallback_epsilon``: the second budget, None without one.
         """
         state = self._state()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
@@ -337,6 +345,7 @@ class Ledger:
             "ids": 0 if state.ids is None else state.ids.labels,
             "streams": dict(state.streams),
             "again": state.again,
+            "fallback_epsilon": state.fallback_epsilon,
         }
 
     def released(self, design: Design | CountMechanism) -> int:
@@ -412,8 +421,9 @@ class Ledger:
     def fallback(self) -> dict[str, float]:
         """The cumulative privacy loss if only affected voters draw votes by the known randomizer that is stated.
 
-        The voters that are not affected may then be any mechanism of their epsilon. The ledger keeps no budget for this
-        total, so it holds only if the charges, and the number of each, do not depend on what was released.
+        The voters that are not affected may then be any mechanism of their epsilon. This holds only if the charges, and
+        the number of each, do not depend on what was released. If they do, the second budget is guaranteed in place of
+        it, where the ledger has one (`create`).
 
         Returns
         -------
@@ -517,6 +527,23 @@ class Ledger:
         state.notes.append(Note(name, note, n))
 
 
+def _second_budget(given: Any, total: Any, design: object, voters: str) -> Any:
+    """The checked second budget, of each kind of change if the first is a list; None if there is none."""
+    if given is None or (isinstance(given, float) and given == math.inf):
+        return None
+    problem: AnyProblem | None = getattr(design, "problem", None)  # noisy max has none
+    if voters == "fixed" or (design is not None and not (problem is not None and problem.known)):
+        raise InputError(
+            f"fallback_epsilon is for labels of fresh voters by a known randomizer. Got {given!r} for others. Leave it "
+            "out: the total holds for any voters."
+        )
+    if problem is None or not (isinstance(given, list | tuple) or isinstance(total, list)):
+        return checked_fallback(given, total)
+    totals = for_each_kind(problem, "total_epsilon", total)
+    each = for_each_kind(problem, "fallback_epsilon", given)
+    return [checked_fallback(one, totals[kind]) for kind, one in each.items()]
+
+
 def _epsilons(design: object) -> Sequence[float]:
     """The epsilons of the voters of a release; those of noisy max are not private."""
     return [math.inf] if noise_of(design) is not None else one_label(checked_design(design)).epsilons
@@ -539,10 +566,17 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
         if state.rule == "exact":
             account.allowed = _allowed(state, account, design) or None
             pays = account.allowed is not None
+            if pays and state.fallback_epsilon is not None and rules.remaining(state, account) == 0:
+                raise BudgetError(
+                    f"A second budget of {shown(state.fallback_epsilon)} does not cover one label of this design, if "
+                    "only the affected voters randomize as stated. Raise fallback_epsilon, or plan a design for it."
+                )
         else:
             rules.take(state, account, 1)
             account.charged, pays = 0, True
-    except BudgetError:
+    except BudgetError as error:
+        if "second budget" in str(error):
+            raise
         pays = False
     if not pays:
         raise BudgetError(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
 from darrm.accounting.accounts import DIRECTED, Account, Labels, NoisyLabels, Other, checked_note
@@ -29,6 +30,7 @@ RULES = ("exact", "composed", "renyi", "basic")
 FOR_FIXED = ("exact", "composed")  # the others add up single labels
 NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
+_LEFT_OUT = ("ids", "streams", "again", "fallback_epsilon", "noisy")  # of a file, where there are none
 _AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
@@ -93,6 +95,7 @@ class State:
     ids: KeptIds | None = None
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
+    fallback_epsilon: Any = None  # with known randomizers: a second budget, if others may be any mechanism
     noisy: dict[str, NoisyLabels] = field(default_factory=dict)
 
     @property
@@ -137,11 +140,12 @@ class State:
             return {"": self}
         epsilons = for_each_kind(account.problem, "total_epsilon", self.total_epsilon)
         deltas = for_each_kind(account.problem, "total_delta", self.total_delta)
+        seconds = for_each_kind(account.problem, "fallback_epsilon", self.fallback_epsilon)
         found = {}
         for name, problem in kinds.items():
             own = replace(account, problem=problem)
-            epsilon, delta = epsilons[name], deltas[name]
-            found[name] = replace(self, total_epsilon=epsilon, total_delta=delta, designs={own.name: own})
+            kept = replace(self, designs={own.name: own}, fallback_epsilon=seconds[name])
+            found[name] = replace(kept, total_epsilon=epsilons[name], total_delta=deltas[name])
         return found
 
     @property
@@ -188,8 +192,7 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the content of the ledger by ``state``; on disk when this returns. Call it with the lock held."""
-    seldom = ("ids", "streams", "again", "noisy")
-    said = {name: value for name, value in plain_values(state).items() if value or name not in seldom}
+    said = {name: value for name, value in plain_values(state).items() if value or name not in _LEFT_OUT}
     for name, account in state.designs.items() if state.voters == "fixed" else ():
         said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
     sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(said)}, NO_SECOND)
@@ -275,6 +278,12 @@ def _read(path: Path) -> State:
     return state
 
 
+def checked_fallback(epsilon: object, total: float) -> float:
+    """The second budget of a ledger, at least the first."""
+    hint = "Pass the total of all charges if other voters may be any mechanism, e.g. twice total_epsilon."
+    return real("fallback_epsilon", epsilon, total, ends="[)", hint=hint)
+
+
 def _check(state: State) -> None:
     """Refuse content that no ledger writes, before any of it is used, because a file may come from elsewhere."""
     check_voters(state.voters)
@@ -293,6 +302,8 @@ def _check(state: State) -> None:
     for kind in state.kinds.values():
         check_total_epsilon(kind.total_epsilon)
         check_total_delta(kind.total_delta, "total_delta")
+        if kind.fallback_epsilon is not None:
+            checked_fallback(kind.fallback_epsilon, kind.total_epsilon)
     for name, account in state.accounts.items():
         if name != account.name:
             raise InputError("an account does not match its name")

@@ -209,12 +209,6 @@ def upper_of_any_votes(mechanism: object, queries: int, delta: float) -> float:
     return min(_of_any_votes(mechanism, queries, delta).values())
 
 
-def _at_counts(mechanism: Any) -> float | None:
-    """The standard deviation of the noise at each count, if it is Gaussian."""
-    sigma: float | None = getattr(mechanism, "sigma", None)
-    return getattr(mechanism, "sigma_label", None) if sigma is None else sigma
-
-
 def _checks(mechanism: Any, queries: int) -> Checks | None:
     """Those before labels, if any."""
     sigma: float | None = getattr(mechanism, "sigma_check", None)

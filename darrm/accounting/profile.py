@@ -48,7 +48,9 @@ def privacy_profile(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) 
     gamma : array_like, shape (K + 1,), or ``problem.table_shape`` for a decision
         A noise function, or the ``table`` of a `Design`.
     problem : MajorityProblem or DecisionProblem
-        Describes the voters (K, epsilon, Delta, max_affected); its guarantee is not used.
+        Describes the voters (K, epsilon, Delta, max_affected); its guarantee is not used. Where each group has a limit
+        of its own, the profile is the largest over the kinds of change that have one; ``problem.kinds`` has the problem
+        of each, and a profile of its own.
     epsilons : array_like of float >= 0, any shape; nats
         ``inf`` returns delta(infinity), evaluated at 400.
 
@@ -101,11 +103,17 @@ def profile_bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) -
             f"epsilons must be at most {MAX_POINTS:,}: each takes a separation. Got {wanted.size:,}. Take fewer; the "
             "profile is convex in e^epsilon, so that lines between its points are above it."
         )
+    kinds = [_bounds(gamma, kind, wanted) for kind in problem.kinds.values()]
+    return [(max(low for low, _ in at), max(high for _, high in at)) for at in zip(*kinds, strict=True)]
+
+
+def _bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: Array) -> list[tuple[float, float]]:
+    """`profile_bounds` for one kind of change."""
     search = separation(gamma, guarantee(problem))
     if says_nothing(gamma, problem):
-        return [(0.0, 0.0)] * wanted.size
+        return [(0.0, 0.0)] * epsilons.size
     answer = []
-    for epsilon in wanted:
+    for epsilon in epsilons:
         check_time()
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
         worst = largest(search.worst_cases(exact))

@@ -16,10 +16,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import not_a_design, shown
+from darrm._validation import MAX_EPSILON, not_a_design, shown
 from darrm.accounting.hulls import counts_region, hull
 from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
 from darrm.accounting.rows import OutcomeRows
+from darrm.certificate.certificate import verify
 from darrm.certificate.classes import ClassSeparation
 from darrm.certificate.truths import TruthSeparation
 from darrm.design.design import Design
@@ -29,6 +30,8 @@ from darrm.problem.decision import AnyProblem, any_voters, decision_by
 from darrm.problem.groups import but
 from darrm.problem.limits import guarantee
 from darrm.problem.model import VoterModel
+
+_LEAST = 1e-12  # epsilon of a label that depends on no vote; that of a problem is above 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +204,22 @@ def for_each_kind(problem: AnyProblem, name: str, given: float | Sequence[float]
         raise InputError(f"{name} must be a number{many}. Got {shown(given)}.")
     each: list[float] = list(given) if several else [given] * len(kinds)  # type: ignore[arg-type,list-item]
     return dict(zip(kinds, each, strict=True))
+
+
+def certified_of_any_voters(problem: AnyProblem, table: Array) -> AnyProblem:
+    """The problem where voters of a known randomizer may be any mechanism, with what is certified of a table then.
+
+    Raises
+    ------
+    InputError
+        If nothing is, because delta would be 1, or because there are too many worst cases to search.
+    """
+    problem = any_voters(problem)
+    certificate = verify(table, problem)
+    epsilon, delta = max(certificate.tight_epsilon, _LEAST), problem.delta
+    if epsilon > MAX_EPSILON:
+        epsilon, delta = problem.release_epsilon, certificate.needed_delta
+    return decision_by(problem.model, epsilon, delta)  # of a decision: no other has known randomizers
 
 
 def one_label(design: AnyRelease) -> OneLabel:

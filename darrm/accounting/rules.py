@@ -10,11 +10,12 @@ basic       mechanisms with a known (epsilon, delta), by their sums
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from darrm._validation import MAX_EPSILON, shown
+from darrm._validation import shown
 from darrm.accounting import filters, released_once
 from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other
 from darrm.accounting.composition import of_label
@@ -24,6 +25,7 @@ from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import MOST_COUNTED, NOTHING_CHARGED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, noisy_curve, voters_curve
 from darrm.accounting.noisy_max import queries_within, upper_of_any_votes
+from darrm.accounting.releases import certified_of_any_voters
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
 from darrm.errors import BudgetError, CertificateError, InputError
@@ -31,7 +33,7 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
-from darrm.problem.decision import AnyProblem, any_voters, decision_by
+from darrm.problem.decision import AnyProblem
 
 MOST_BESIDE = 10_000  # labels of noisy max beside other charges that are counted
 _TOLERANCE = 1e-2  # relative accuracy of the bounds for one design
@@ -46,12 +48,20 @@ CONDITIONS = {
     "place of the total",
 }
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
-_LEAST = 1e-12  # epsilon of a label that depends on no vote; that of a problem is above 0
 _SAME_PROOF = 1.02  # relative distance of bounds on different grids
 _ABOVE = "The ledger records charges above its budget. Count it as spent."
 _NOTHING = (Fraction(0), Fraction(0))
 # Numbers of labels that this process certified, by budget, design and other charges. The number in a file is no proof.
 _CERTIFIED: dict[tuple[object, ...], int] = {}
+_OF_ANY: dict[str, AnyProblem] = {}  # that of a design for any voters, with what this process certified of it
+_SECOND = (
+    "That is beyond the second budget of this ledger, epsilon {}: the total if only the affected voters randomize as "
+    "stated, and the others may be any mechanism."
+)
+_NONE_SECOND = (
+    "This ledger has a second budget, for the case that only the affected voters randomize as stated, and nothing is "
+    "certified of these labels then."
+)
 
 
 def condition(state: State) -> str:
@@ -77,9 +87,58 @@ def take(state: State, account: Account, n: int) -> None:
     account.charged = before + n
     try:
         _TAKE[state.rule](state, account, n)
+        _take_otherwise(state, account, n)
     except BaseException:
         account.charged = before
         raise
+
+
+def _take_otherwise(state: State, account: Account, n: int) -> None:
+    """Refuse uses beyond the second budget, which holds if voters that are not affected may be any mechanism."""
+    for second, own in _otherwise(state, account):
+        try:
+            _TAKE[state.rule](second, account if own is None else own, n)
+        except BudgetError as error:
+            raise BudgetError(f"{error} {_SECOND.format(exactly(second.total_epsilon))}") from None
+
+
+def _otherwise(state: State, account: Account) -> Iterator[tuple[State, Labels | None]]:
+    """The charges without the assumption on known randomizers, under the second budget, for each kind of change.
+
+    Beside each the account of the labels that ``account`` counts. None if there is no second budget, or if no labels
+    rest on a known randomizer: then it is at least the first, for the same charges.
+
+    Raises
+    ------
+    BudgetError
+        If nothing is certified of some labels.
+    """
+    if state.fallback_epsilon is None:
+        return
+    asked = isinstance(account, Labels)
+    whole = replace(state, designs={**state.designs, account.name: account}) if isinstance(account, Labels) else state
+    for kind in whole.kinds.values():
+        designs, found = dict[str, Labels](), None
+        for name, labels in kind.designs.items():
+            is_asked = asked and (name == account.name or state.rule == "exact")
+            if labels.charged or is_asked:
+                own = replace(_for_any_voters(labels), allowed=None)
+                designs[own.name] = own
+                found = own if is_asked else found
+        if any(labels.problem.known for labels in kind.designs.values()):
+            yield replace(kind, total_epsilon=kind.fallback_epsilon, designs=designs, fallback_epsilon=None), found
+
+
+def _for_any_voters(account: Labels) -> Labels:
+    """`_of_any_voters`, each computed once."""
+    if not account.problem.known:
+        return account
+    if account.name not in _OF_ANY:
+        try:
+            _OF_ANY[account.name] = _of_any_voters(account).problem
+        except InputError as error:
+            raise BudgetError(f"{_NONE_SECOND} ({error}) {NOTHING_CHARGED}") from None
+    return replace(account, problem=_OF_ANY[account.name])
 
 
 def _check_known(state: State, account: Labels | NoisyLabels) -> None:
@@ -172,9 +231,21 @@ _TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi,
 
 @usual_arithmetic
 def remaining(state: State, account: Labels | NoisyLabels) -> int | None:
-    """The number of further labels of one account within the remaining budget; None if unlimited."""
+    """The number of further labels of one account within the remaining budgets; None if unlimited."""
     if isinstance(account, NoisyLabels):
         return _more_noisy(state, account)
+    first = _remaining(state, account)
+    if first is None:
+        return None  # fixed voters, who have no second budget
+    try:
+        seconds = [_remaining(second, own) for second, own in _otherwise(state, account) if own is not None]
+    except BudgetError:
+        return 0
+    return min([first, *(left for left in seconds if left is not None)])
+
+
+def _remaining(state: State, account: Labels) -> int | None:
+    """`remaining` within the first budget."""
     if state.voters == "fixed" and state.rule == "composed":
         with_it = replace(account, charged=account.charged + 1)
         after = replace(state, designs={**state.designs, with_it.name: with_it})
@@ -262,19 +333,8 @@ def fallback(state: State) -> float | None:
 
 
 def _of_any_voters(account: Labels) -> Labels:
-    """The account where voters of a known randomizer may be any mechanism, with the guarantee that is certified then.
-
-    Raises
-    ------
-    InputError
-        If none is, because delta would be 1, or because there are too many worst cases to search.
-    """
-    problem = any_voters(account.problem)
-    certificate = verify(account.label().table, problem)
-    epsilon, delta = max(certificate.tight_epsilon, _LEAST), problem.delta
-    if epsilon > MAX_EPSILON:
-        epsilon, delta = problem.release_epsilon, certificate.needed_delta
-    return replace(account, problem=decision_by(problem.model, epsilon, delta))
+    """The account where voters of a known randomizer may be any mechanism; see `certified_of_any_voters`."""
+    return replace(account, problem=certified_of_any_voters(account.problem, account.label().table))
 
 
 def _exact(state: State) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
@@ -15,10 +16,12 @@ from darrm.accounting.noisy_max import CountMechanism, of_votes, queries_within,
 from darrm.accounting.releases import AnyRelease, OneLabel, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS
+from darrm.certificate.certificate import verify
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import check_time
+from darrm.problem.decision import DecisionProblem, decision_by
 
 Release = TypeVar("Release", bound=AnyRelease)
 FALLBACK = 2.0  # times the budget: that of plans, if an assumption on randomizers fails
@@ -64,15 +67,22 @@ class Budget:
         made._totals = self._totals
         return made
 
+    def own(self, kind: str) -> float:
+        """The total epsilon of a kind of change."""
+        return self.of.get(kind, self.epsilon)
+
+    def own_fallback(self, kind: str) -> float:
+        """The second budget of a kind of change."""
+        own = self.own(kind)
+        return self.fallback if own == self.epsilon else own / self.epsilon * self.fallback
+
     def held(self, release: AnyRelease) -> list[tuple[OneLabel, float]]:
         """The label of each kind of change with its budget, then those without the assumption on randomizers."""
-        found = [(label, self.of.get(name, self.epsilon)) for name, label in one_label(release).kinds.items()]
+        kinds = one_label(release).kinds.items()
+        found = [(label, self.own(name)) for name, label in kinds]
         if self.fallback == math.inf:
             return found
-        return found + [
-            (label.of_any_voters(), self.fallback if own == self.epsilon else own / self.epsilon * self.fallback)
-            for label, own in found
-        ]
+        return found + [(label.of_any_voters(), self.own_fallback(name)) for name, label in kinds]
 
     def cost(self, release: AnyRelease) -> float:
         """A certified total epsilon of all labels, infinite if there is none; at most ``epsilon`` if it is within.
@@ -93,11 +103,15 @@ class Budget:
         """`total` if voters that are not affected may be any mechanism of their epsilon."""
         return self.total(one_label(release).of_any_voters())
 
+    def totals(self, release: AnyRelease) -> dict[str, float]:
+        """`total` of each kind of change."""
+        return {kind: self.total(own) for kind, own in one_label(release).kinds.items()}
+
     def total(self, release: AnyRelease) -> float:
         """A certified total epsilon of all labels, infinite if there is none; the largest over kinds of change."""
-        label, *others = one_label(release).kinds.values()
-        if others:
-            return max(map(self.total, (label, *others)))
+        label = one_label(release)
+        if len(label.kinds) > 1:
+            return max(self.totals(label).values())
         tables = ((), label.table), *label.fewer.items()
         content = tuple((present, table.shape, table.tobytes()) for present, table in tables)
         key = label.problem, content, label.guarantee
@@ -106,6 +120,14 @@ class Budget:
         return self._totals[key]
 
     def _total(self, label: OneLabel) -> float:
+        if self.queries > 1 or label.fewer or not isinstance(label.problem, DecisionProblem):
+            return self._composed(label)
+        with suppress(InputError):  # the certificate of one label, which needs no grid
+            problem = decision_by(label.problem.model, 1.0, self.delta)
+            return min(verify(label.table, problem).tight_epsilon, self._composed(label))
+        return math.inf
+
+    def _composed(self, label: OneLabel) -> float:
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
@@ -240,7 +262,11 @@ def pays(design: Design, budget: Budget) -> bool:
     """Whether a ledger, which composes on another grid, also allows all labels of the budget."""
     within = fixed_within if budget.voters == "fixed" else labels_within
     held = budget.held(design)
-    return all(within(label, epsilon, budget.delta, budget.queries) >= budget.queries for label, epsilon in held)
+    return all(
+        within(label, epsilon, budget.delta, budget.queries) >= budget.queries
+        or (budget.queries == 1 and budget.total(label) <= epsilon)
+        for label, epsilon in held
+    )
 
 
 @usual_arithmetic

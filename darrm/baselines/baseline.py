@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from darrm.problem import encodings
 from darrm.problem.counts import Counts, sorted_counts
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import ByGroups
-from darrm.problem.limits import guarantee
+from darrm.problem.limits import guarantees
 
 _TRIES = 100
 _CLOSE, _ROUGHLY = 1e-9, 1e-4  # least distance of the logs of two tried parameters
@@ -164,7 +164,8 @@ def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> C
 def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None:
     """The table with the largest certified parameter, and the parameter in words; None if there is none.
 
-    The search ends within a relative 1e-7 of the guarantee's epsilon. It assumes that privacy falls with the parameter,
+    The search ends within a relative 1e-7 of the guarantee's epsilon; if each kind of change has its own, of the first
+    that is reached. It assumes that privacy falls with the parameter,
     except between `Family.steps`: above the largest step that is private enough it searches up to the next one.
 
     Examples
@@ -177,19 +178,25 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
     >>> said
     'sigma 1.878 at each count'
     """
-    aim = max(problem.release_epsilon * _AIM, sys.float_info.min)  # m epsilon may be below all floats
 
     def held(parameter: float) -> tuple[float, Array | None, bool]:
-        """The tight epsilon, the table if it keeps the guarantee, and whether it was scaled for rounding."""
+        """The share of the epsilon that is spent, the table if it keeps the guarantee, and whether it was scaled."""
         made = encodings.of_answers(family.table(parameter), problem)
         table, certificate = certified(made, problem)
-        return certificate.tight_epsilon, table if certificate.holds else None, table is not made
+        # m epsilon may be below all floats
+        spent = max(
+            own.tight_epsilon / max(epsilon * _AIM, sys.float_info.min)
+            for own, epsilon, _ in _each(certificate, problem)
+        )
+        return spent, table if certificate.holds else None, table is not made
 
     def refuted(parameter: float) -> bool:
         """Whether a quickly found case violates the guarantee by more than rounding."""
-        held_to = guarantee(problem)
-        found = search(encodings.of_answers(family.table(parameter), problem), held_to).glimpse(held_to.epsilon)
-        return found.bound > held_to.delta * (1 + _ROUNDING) + _ROUNDING
+        table = encodings.of_answers(family.table(parameter), problem)
+        return any(
+            search(table, limit).glimpse(limit.epsilon).bound > limit.delta * (1 + _ROUNDING) + _ROUNDING
+            for limit in guarantees(problem)
+        )
 
     # Ends of the log of the parameter, each with the log of its epsilon relative to the target.
     low, high, most = (-math.inf, -_FAR), (math.inf, _FAR), math.log(family.most)
@@ -202,8 +209,8 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
             at = steps.pop()
             if refuted(math.exp(at)):
                 continue
-        epsilon, table, mended = held(min(math.exp(at), family.most))
-        over = math.log(min(max(epsilon / aim, math.exp(-_FAR)), math.exp(_FAR)))
+        spent, table, mended = held(min(math.exp(at), family.most))
+        over = math.log(min(max(spent, math.exp(-_FAR)), math.exp(_FAR)))
         if table is not None:
             steps.clear()
             found = min(math.exp(at), family.most), table
@@ -249,9 +256,9 @@ def certified(table: Array, problem: AnyProblem) -> tuple[Array, Certificate]:
     """
     certificate = verify(table, problem)
     near = 1 + _ROUNDING
-    by_rounding = (
-        certificate.tight_epsilon <= problem.release_epsilon * near
-        or certificate.needed_delta <= guarantee(problem).delta * near
+    by_rounding = all(
+        own.tight_epsilon <= epsilon * near or own.needed_delta <= delta * near
+        for own, epsilon, delta in _each(certificate, problem)
     )
     if certificate.holds or not by_rounding:
         return table, certificate
@@ -259,3 +266,9 @@ def certified(table: Array, problem: AnyProblem) -> tuple[Array, Certificate]:
     if not np.allclose(scaled, table, rtol=0, atol=_ROUNDING):
         return table, certificate
     return scaled, verify(scaled, problem)
+
+
+def _each(certificate: Certificate, problem: AnyProblem) -> Iterator[tuple[Certificate, float, float]]:
+    """The certificate, the epsilon and the delta of every kind of change."""
+    for name, kind in problem.kinds.items():
+        yield certificate.kinds.get(name, certificate), kind.release_epsilon, kind.delta

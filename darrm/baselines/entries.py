@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from darrm._lazy import view
 from darrm.certificate.certificate import Certificate
@@ -16,6 +16,14 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.printed import exactly
 from darrm.problem.groups import called
 from darrm.storage.frames import frame, write
+
+
+class OfKind(NamedTuple):
+    """The budget and the totals of all labels for one kind of change; see `darrm.planning.answers.Plan`."""
+
+    total_epsilon: float
+    spent: float
+    fallback: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +59,9 @@ class Entry:
     aggregator : float
         The votes of all queries together, which the aggregator receives, are (aggregator, total_delta)-DP; infinite for
         non-private votes.
+    of : mapping from str to OfKind
+        Where each group has a budget of its own, ``total_epsilon``, ``spent`` and ``fallback`` of each kind of change;
+        ``total`` and ``fallback`` are then the largest. Empty if all changes have one budget.
     interval : Interval or None
         Mean of the absolute error of Definition 2.4 over sampled vote probabilities, and its 95 % interval: the same
         draws for every mechanism.
@@ -72,6 +83,7 @@ class Entry:
     interval: Interval | None = None
     design: Design | None = None
     fallback: float = math.nan
+    of: Mapping[str, OfKind] = field(default_factory=dict)
 
     @property
     def called(self) -> str:
@@ -216,8 +228,22 @@ class Comparison:
         """What is compared, in one line."""
         if self.held == "one release":
             return self.entries[0].design.about if self.entries[0].design else ""
-        budget = f"({exactly(self.total_epsilon)}, {exactly(self.total_delta)})"
-        return f"{self.queries} labels of {self.called} voters within {budget}"
+        return f"{self.queries} labels of {self.called} voters within {self.budget}"
+
+    @property
+    def of(self) -> Mapping[str, OfKind]:
+        """The budget of each kind of change, and the totals of the first mechanism; empty if there is one budget."""
+        return self.entries[0].of if self.entries else {}
+
+    @property
+    def budget(self) -> str:
+        """The privacy budget of all labels in print, for each kind of change if each has its own."""
+        each = {f" for a change in {kind}": own.total_epsilon for kind, own in self.of.items()}
+        said = [
+            f"({exactly(epsilon)}, {exactly(self.total_delta)}){kind}"
+            for kind, epsilon in (each or {"": self.total_epsilon}).items()
+        ]
+        return " and ".join(said)
 
     @property
     def called(self) -> str:

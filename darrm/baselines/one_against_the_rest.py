@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from darrm._validation import MAX_EPSILON
 from darrm.baselines.baseline import SolvedBaseline
 from darrm.certificate.certificate import verify
 from darrm.design.solve import solve
@@ -24,7 +25,8 @@ def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str,
 
     It answers a random class among those whose decision is "this class", or none if there is no such class.
 
-    The epsilon is the largest for which all of them together are certified.
+    The epsilon is the largest for which all of them together are certified; that of each kind of change in the ratio of
+    the limits, where they have limits of their own.
     """
     C, conf, prior = problem.n_classes, np.array(objective.confusion, dtype=np.float64), np.array(objective.prior)
     alike = objective.symmetric(problem)
@@ -37,8 +39,8 @@ def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str,
         accuracy = [[[1 - w, w], [1 - r, r]] for r, w in zip(right.tolist(), wrong.tolist(), strict=True)]
         asked.append(truth(accuracy, [1 - prior[c], prior[c]]))
 
-    def table(epsilon: float) -> Array:
-        two = DecisionProblem(problem.groups, epsilon, problem.delta / C, 2, problem.max_affected)
+    def table(share: float) -> Array:
+        two = _two(problem, share)
         solved = [solve(two, objective=own, time_limit=time_limit).table for own in asked]
         chance = np.stack([solved[0 if alike else c][tuple(votes[:, :, c].T)] for c in range(C)], axis=1)
         nodes, weights = np.polynomial.legendre.leggauss(C)
@@ -48,7 +50,7 @@ def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str,
         chosen = chance * np.einsum("k,ckr->rc", weights / 2, ones) + (1 - chance).prod(axis=1, keepdims=True) / C
         return _in_form(np.hstack([chosen, np.zeros((len(votes), int(problem.none)))]), problem)
 
-    low, high, best = problem.release_epsilon / (4 * C), min(problem.release_epsilon * 1.5, 1e6), None
+    low, high, best = 1 / (4 * C), 1.5, None
     for _ in range(_TRIES):
         middle = math.sqrt(low * high)
         try:
@@ -61,6 +63,16 @@ def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str,
         else:
             high = middle
     return {} if best is None else {BASELINE.name: ("", best)}
+
+
+def _two(problem: AnyProblem, share: float) -> DecisionProblem:
+    """The decision between one class and another, with that share of every epsilon and an equal part of delta."""
+    C, kinds = problem.n_classes, problem.kinds.values()
+    epsilons = [min(share * kind.release_epsilon, MAX_EPSILON) for kind in kinds]
+    deltas = [kind.delta / C for kind in kinds]
+    if len(kinds) == 1:
+        return DecisionProblem(problem.groups, epsilons[0], deltas[0], 2, problem.max_affected)
+    return DecisionProblem(problem.groups, epsilons, deltas, 2, problem.max_affected)
 
 
 def _in_form(rows: Array, problem: AnyProblem) -> Array:

@@ -15,7 +15,7 @@ from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, Rule, rule
 from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import count_vectors, places
-from darrm.problem.decision import AnyProblem, DecisionProblem
+from darrm.problem.decision import AnyProblem, DecisionProblem, decision_by
 from darrm.problem.groups import ByGroups, VoterGroup
 
 Found = dict[str, tuple[str, Array]]
@@ -28,10 +28,11 @@ def _several(problem: ByGroups, objective: Objective) -> bool:
 def _all_as_the_least_private(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
     """The optimal table for the votes of all groups together, as if all had the largest epsilon."""
     epsilon, delta = (max(getattr(group, name) for group in problem.groups) for name in ("epsilon", "delta"))
+    kinds = problem.kinds.values()
     pooled = DecisionProblem(
         [VoterGroup(problem.K, epsilon, delta)],
-        problem.release_epsilon,
-        problem.delta,
+        min(kind.release_epsilon for kind in kinds),
+        min(kind.delta for kind in kinds),
         problem.classes,
         problem.max_affected,
         none=problem.none,
@@ -40,7 +41,8 @@ def _all_as_the_least_private(problem: AnyProblem, objective: Objective, time_li
     costs = np.zeros((len(count_vectors(problem.K, problem.n_classes)), problem.n_answers))
     np.add.at(costs, places(votes[:, 0]), objective.costs_at(problem, all_votes(problem)))
     table = solve(pooled, objective=objectives.costs(costs), time_limit=time_limit).table
-    return {ALL_AS_THE_LEAST_PRIVATE.name: ("", seen(table, pooled, votes, problem))}
+    said = f"held to epsilon {pooled.release_epsilon:g} for all" if len(kinds) > 1 else ""
+    return {ALL_AS_THE_LEAST_PRIVATE.name: (said, seen(table, pooled, votes, problem))}
 
 
 def _one_group_alone(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
@@ -48,7 +50,9 @@ def _one_group_alone(problem: AnyProblem, objective: Objective, time_limit: floa
     found: Found = {}
     costs = objective.costs(problem)
     for g, group in enumerate(problem.groups):
-        alone = problem.with_present([own.count if i == g else 0 for i, own in enumerate(problem.groups)])
+        kind = problem.kinds.get(f"group {g + 1}", problem)  # a change in other groups changes no vote that counts
+        model = kind.model.with_present([own.count if i == g else 0 for i, own in enumerate(problem.groups)])
+        alone = decision_by(model, kind.release_epsilon, kind.delta)
         others = tuple(axis for axis in range(len(problem.groups)) if axis != g)
         own = objectives.costs(costs.sum(axis=others))
         table = solve(alone, objective=own, time_limit=time_limit).table

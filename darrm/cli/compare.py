@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, outputs, totals
-from darrm.cli.problem import cost_option, goal_option, none_option, randomizer_options, take_asked
+from darrm.cli.problem import cost_option, fallback_option, goal_option, none_option, randomizer_options, take_asked
 from darrm.errors import InputError
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
@@ -32,9 +31,13 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 
 @click.command("compare", short_help="Compare mechanisms, for one label or at one privacy budget.")
 @common.majority_options(required=False)
-@common.number(
-    "--total-epsilon", "With --queries: epsilon of all labels together, in nats. Every mechanism is calibrated to it."
+@click.option(
+    "--total-epsilon",
+    type=common.Numbers(),
+    help="With --queries: epsilon of all labels together, in nats. Every mechanism is calibrated to it. E1,E2,...: a "
+    "budget for each group.",
 )
+@fallback_option
 @totals.voter_options
 @click.option(
     "--prior",
@@ -101,7 +104,8 @@ def command(
         if values["group"]:
             raise InputError(f"--total-epsilon is for many labels. {_MANY}")
         values["release_epsilon"] = total_epsilon
-    for name, value in {"base-accuracy": base, "voters": voters}.items():
+    fallback = values.pop("fallback_epsilon")
+    for name, value in {"base-accuracy": base, "voters": voters, "fallback-epsilon": fallback}.items():
         if value:
             raise InputError(f"--{name} is for one privacy budget of many labels. {_MANY}")
     asked = take_asked({**values, "columns": None, "objective": objective}, prior)
@@ -154,7 +158,7 @@ def _values(entry: Entry, queries: int | None) -> dict[str, object]:
         "setting": entry.setting,
         **figures,
         names[0]: figures[names[0]].tolist(),
-        "certificate": asdict(entry.certificate) if entry.certificate else None,
+        "certificate": entry.certificate.as_dict() if entry.certificate else None,
         **({} if queries is None else {"total_fresh": entry.total}),
         **({} if entry.interval is None else {"sampled_error": entry.interval._asdict()}),
     }
@@ -175,6 +179,8 @@ def _show(problem: AnyProblem, entries: Comparison) -> None:
     noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
     if noise:
         console.print(f"The least noise that satisfies the guarantee, by a search: {noise}.")
+    if plan_words.by_kind(entries):
+        console.print(plan_words.columns_meant(entries))
     console.print(f"The guarantee holds {wording.condition(problem)}")
     best = entries[0].design
     if best is not None:

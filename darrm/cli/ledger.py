@@ -36,6 +36,12 @@ def command() -> None:
 @click.argument("ledger", type=common.PATH)
 @click.argument("file", type=common.PATH, required=False)
 @common.budget_options
+@click.option(
+    "--fallback-epsilon",
+    type=common.Numbers(),
+    help="With a known randomizer: a second budget, total epsilon of all charges if voters that are not affected may "
+    "be any mechanism; E1,E2,... for each group. A charge beyond it is refused [none].",
+)
 @common.choice(
     "--rule",
     "exact: labels of the design or noisy max in FILE only. composed: several designs and mechanisms, with the "
@@ -190,7 +196,7 @@ def _show(
             "moves them, if it can reach that folder and write there."
         )
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
-    told_last = _otherwise(fallback, balances)
+    told_last = _otherwise(fallback, balances, status["fallback_epsilon"])
     for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked, told_last]:
         if told:
             common.console().print(told)
@@ -206,7 +212,7 @@ def _spent(own: Balance) -> str:
     return f"({wording.at_least(own.epsilon)}, {delta})"
 
 
-def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance]) -> str:
+def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], second: Any) -> str:
     """What the charges cost together if the assumption on known randomizers fails for voters that are not affected."""
     if not fallback:
         return ""
@@ -215,10 +221,16 @@ def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance]) -
         + f" for a change in {kind}" * bool(kind)
         for kind, total in fallback.items()
     ]
+    kept = "The ledger keeps no budget for it: it holds if the charges do not depend on what was released."
+    if second is not None:
+        each = second if isinstance(second, list) else [second]
+        budgets = wording.listed([wording.exactly(one) for one in each])
+        kept = (
+            f"If the charges depend on what was released, claim the second budget, epsilon {budgets}, in place of it."
+        )
     return (
         f"All charges together are {wording.listed(totals)} if only the affected voters randomize as stated, and the "
-        "others may be any mechanism. If you do not know which of the two holds, claim this total alone. The ledger "
-        "keeps no budget for it: it holds if the charges do not depend on what was released."
+        f"others may be any mechanism. If you do not know which of the two holds, claim this total alone. {kept}"
     )
 
 

@@ -11,7 +11,7 @@ import click
 
 from darrm.cli import common, outputs
 from darrm.cli.long_run import progress
-from darrm.cli.problem import columns_option, randomizer_options
+from darrm.cli.problem import columns_option, fallback_option, randomizer_options
 from darrm.cli.suggestions import line, options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 @setting_options
 @columns_option
 @randomizer_options
-@common.number(
-    "--fallback-epsilon",
-    "With --randomizer: total epsilon of all labels, in nats, if voters that are not affected may be any mechanism; "
-    "inf for none [twice --total-epsilon].",
-)
+@fallback_option
 @common.number("--at-most", "For epsilon auto: largest epsilon of one vote, in nats.")
 @common.number("--aggregator-epsilon", "For epsilon auto: largest epsilon of all votes together, in nats.")
 @click.option("--no-comparison", is_flag=True, help="Leave out the comparison with other mechanisms.")
@@ -102,9 +98,12 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
-        total = ("--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta))
+        total = ["--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta)]
+        if answer.fallback_epsilon < math.inf:
+            seconds = [epsilon / answer.total_epsilon * answer.fallback_epsilon for epsilon in epsilons]
+            total += ["--fallback-epsilon", ",".join(map(str, seconds))]
         count = "To charge its labels to a ledger"
-        if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon:
+        if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon and not answer.of:
             rule = line("--rule", "composed", "--adjacency", answer.problem.adjacency)
             count += f" (for several designs of these voters: {rule} in place of {out})"
         kind = () if without_privacy(answer.problem.groups) else ("--voters", answer.voters)

@@ -36,6 +36,11 @@ randomizer_options = common.options(
         "from them, repeat them or forget to randomize. Records at these voters have no guarantee.",
     ),
 )
+fallback_option = common.number(
+    "--fallback-epsilon",
+    "With --randomizer: total epsilon of all labels, in nats, if voters that are not affected may be any mechanism; "
+    "inf for none [twice --total-epsilon].",
+)
 none_option = common.number(
     "--none", "With --group: allow a further answer, none of the classes, at this cost, e.g. .3."
 )

@@ -160,6 +160,8 @@ def _suggest(design: Design, out: Path | None) -> None:
         if of_gamma:
             suggest("To compare it with other mechanisms", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
         return
-    suggest("Next, to write a report on it", "report", out)
+    kind, *others = design.problem.kinds
+    of = ("--kind", kind) if others else ()
+    suggest("Next, to write a report on it", "report", out, *of)
     suggest_release(out, design)
     suggest_budget(out, design.problem)

@@ -48,7 +48,7 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
             continue
         value = context.params[option.name or ""]
         for one in value if getattr(option, "multiple", False) else [value]:
-            words += [flag, str(one)]
+            words += [flag, ",".join(map(str, one)) if isinstance(one, list) else str(one)]
     return words
 
 

@@ -106,7 +106,12 @@ def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
     from darrm.baselines.entries import OF_ONE_TOTAL
 
     return [
-        {"name": row.name, **{name: getattr(row, name) for name in OF_ONE_TOTAL}, "table": row.table.tolist()}
+        {
+            "name": row.name,
+            **{name: getattr(row, name) for name in OF_ONE_TOTAL},
+            **({"of": {kind: own._asdict() for kind, own in row.of.items()}} if row.of else {}),
+            "table": row.table.tolist(),
+        }
         for row in comparison
     ]
 

@@ -262,6 +262,7 @@ class Design(ForAnalysis):
             f"{self.objective}, {self.shape}, {self.prior}" if self.encoding is encodings.GAMMA else str(self.objective)
         )
         limits = by_kind(problem, lambda kind: f"epsilon={kind.release_epsilon:g} delta={kind.delta:g}")
+        limits += "," * ("for a change" in limits)
         gap = f", gap {self.gap:.1g}" if math.isfinite(self.gap) else ""
         return f"<Design {groups}; {limits} max_affected={problem.max_affected}: {said} ({of}){gap}>"
 

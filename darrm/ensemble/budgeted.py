@@ -35,7 +35,7 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
         epsilon = checked_loss(ensemble.epsilon, overlap)
         asked = (K, epsilon, overlap, ensemble.adjacency, ensemble.m, queries, *totals)
         colluders = checked_colluders(ensemble.colluders, K, overlap)
-        fallback = fallback_of(colluders, queries, totals[0])
+        fallback = fallback_of(colluders, totals[0])
         any_two = classes == 2 and colluders is None
         design = fresh_majority(*asked) if any_two else fresh_plurality(*asked, classes, base, colluders)
     elif queries is None:

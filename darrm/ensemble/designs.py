@@ -16,7 +16,7 @@ from darrm.ensemble.kinds import warn_if_idle
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least
-from darrm.planning.designs import design_within
+from darrm.planning.designs import design_within, one_label
 from darrm.planning.majority import plan
 from darrm.planning.setting import Setting
 from darrm.problem.groups import VoterGroup
@@ -75,20 +75,21 @@ def fresh_plurality(
 ) -> Design:
     """The decision with the least error rate, if a classifier has the accuracy ``base``.
 
-    With ``colluders`` the limits rest on the randomized response of all other voters; a plan then has a second budget,
-    `fallback_of`.
+    With ``colluders`` the limits rest on the randomized response of all other voters; a plan, or one label by m, then
+    has a second budget, `fallback_of`.
     """
     setting = _setting(K, epsilon, overlap, adjacency, classes, base, colluders)
     engine(setting.problem()).check_size(setting.problem())
     if queries is not None:
-        fallback = fallback_of(colluders, queries, total_epsilon)
+        fallback = fallback_of(colluders, total_epsilon)
         return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh", fallback=fallback))
     asked = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
     warn_if_idle(asked)
     if asked.m >= overlap:  # the votes themselves cost no more
         problem = setting.problem()
         return Design(problem, repair(setting.majority(), problem), setting.objective)
-    return solve(setting.problem(rounded_up(asked.exact_epsilon)), objective=setting.objective)
+    each = rounded_up(asked.exact_epsilon)
+    return one_label(setting, Budget(1, each, 0.0, "fresh", fallback=fallback_of(colluders, each)))
 
 
 def teachers_decision(
@@ -130,9 +131,9 @@ def checked_colluders(colluders: object, K: int, overlap: int) -> int | None:
     return whole("colluders", colluders, 0, K - overlap, allowed=allowed, hint=hint)
 
 
-def fallback_of(colluders: int | None, queries: int | None, total_epsilon: float) -> float:
-    """The budget of planned labels if only the affected voters randomize as stated, as `darrm.plan` chooses it."""
-    return math.inf if colluders is None or queries is None else FALLBACK * total_epsilon
+def fallback_of(colluders: int | None, epsilon: float) -> float:
+    """The budget of labels if only the affected voters randomize as stated, as `darrm.plan` chooses it."""
+    return math.inf if colluders is None else FALLBACK * epsilon
 
 
 def _setting(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.releases import one_label
+from darrm.accounting.releases import OneLabel, certified_of_any_voters
 from darrm.accounting.theorems import Privacy
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -148,7 +149,14 @@ def _otherwise(design: Design, queries: int | None, delta: float, copies: int) -
         return None
     if not queries:
         return 0.0  # a ledger of another design, which charges none of this one
-    return search.Budget(queries * copies, math.inf, delta, "fresh").fallback_total(design)
+    with suppress(InputError):  # nothing is certified
+        return search.Budget(queries * copies, math.inf, delta, "fresh").total(_of_any_voters(design))
+    return math.inf
+
+
+def _of_any_voters(design: Design) -> OneLabel:
+    """The label where voters may be any mechanism, with the guarantee that is certified then."""
+    return OneLabel(certified_of_any_voters(design.problem, design.table), design.table, {})
 
 
 def budget_of(
@@ -165,15 +173,23 @@ def budget_of(
 
     An existing ledger may be for labels of this design alone, or for any mechanisms by a rule for fully adaptive
     composition. A ledger is created only with ``create``, because a new ledger has a new budget. Labels counted in
-    memory are also within (fallback, total_delta) where voters may be any mechanism; a ledger has one budget.
+    memory, or in a ledger that is created, are also within (fallback, total_delta) where voters may be any mechanism;
+    an existing ledger keeps the budgets with which it was created.
     """
     if path is None:
         allowed = search.max_queries(design, total_epsilon, total_delta, voters="fresh")
         if fallback < math.inf:
-            allowed = labels_within(one_label(design).of_any_voters(), fallback, total_delta, allowed)
+            allowed = labels_within(_of_any_voters(design), fallback, total_delta, allowed)
         return MemoryBudget(allowed, copies)
     if create and not Path(path).exists():
-        ledger = Ledger.create(path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh")
+        ledger = Ledger.create(
+            path,
+            design,
+            total_epsilon=total_epsilon,
+            total_delta=total_delta,
+            fallback_epsilon=fallback,
+            voters="fresh",
+        )
     elif Path(path).exists():
         ledger = Ledger(path)
     else:

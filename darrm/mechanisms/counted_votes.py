@@ -60,9 +60,9 @@ class OfCounts:
         self.classes = None if self.problem is None else self.problem.n_classes
 
     def __repr__(self) -> str:
-        held = {} if self.problem is None else {"K": self.K, "classes": self.problem.classes}
-        noise = {name: getattr(self, name) for name in self._parameters}
-        return f"{type(self).__name__}({', '.join(f'{name}={it!r}' for name, it in (noise | held).items())})"
+        said = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parameters)
+        held = "" if self.problem is None else f", K={self.K}, classes={self.problem.classes!r}"
+        return f"{type(self).__name__}({said}{held})"
 
     def __reduce__(self) -> tuple[object, tuple[float, ...]]:
         """Pickled by its arguments, because samplers cannot be pickled."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from darrm._lazy import view
-from darrm.baselines.entries import Comparison
+from darrm.baselines.entries import Comparison, OfKind
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
@@ -37,14 +36,6 @@ class Step:
     wrong: float
     public: float
     aggregator: float
-
-
-class OfKind(NamedTuple):
-    """The budget and the costs of all labels for one kind of change; see `Plan`."""
-
-    total_epsilon: float
-    spent: float
-    fallback: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

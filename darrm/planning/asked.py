@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm import objectives
-from darrm._validation import MAX_EPSILON, check_count, real, refusal, truth, whole
+from darrm._validation import MAX_EPSILON, check_count, real, refusal, shown, truth, whole
 from darrm.accounting.fixed import check_fresh
-from darrm.accounting.search import Budget
+from darrm.accounting.search import FALLBACK, Budget, checked_budget
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.deadline import check_time
 from darrm.objectives import Objective
@@ -137,6 +138,48 @@ def groups_of(
     if not made:
         raise refusal("groups", "a list of at least one group", listed, hint)
     return made, tuple(free)
+
+
+def budget_of(
+    groups: Sequence[VoterGroup],
+    queries: object,
+    total_epsilon: object,
+    total_delta: object,
+    fallback_epsilon: float | None,
+    voters: object,
+    until: float,
+) -> tuple[Budget, tuple[float, ...]]:
+    """The checked budget, whose epsilon is the largest, and the epsilons of all kinds of change if they are several."""
+    listed = list(total_epsilon) if isinstance(total_epsilon, list | tuple) else []
+    each = tuple(checked_budget(queries, one, total_delta, voters, until).epsilon for one in listed)
+    budget = checked_budget(queries, max(each, default=total_epsilon), total_delta, voters, until)
+    G = len(groups)
+    if each and (G == 1 or G not in (len(each), len(each) - 1)):
+        several = f", or a list of {G}, one for each group" * (G > 1)
+        raise InputError(f"total_epsilon must be a number{several}. Got {shown(total_epsilon)}.")
+    return replace(budget, fallback=_fallback(fallback_epsilon, groups, budget.epsilon)), each
+
+
+def for_each_kind(setting: Setting, budget: Budget, each: tuple[float, ...]) -> tuple[Setting, Budget]:
+    """The setting and the budget with these epsilons for the kinds of change; unchanged if there are none."""
+    if not each:
+        return setting, budget
+    setting = replace(setting, shares=tuple(one / budget.epsilon for one in each))
+    return setting, replace(budget, of=dict(zip(setting.problem(1.0, 0.5).kinds, each, strict=True)))
+
+
+def _fallback(epsilon: float | None, groups: Sequence[VoterGroup], total: float) -> float:
+    """The budget of all labels if the assumption on known randomizers fails."""
+    known = any(group.randomizer is not None for group in groups)
+    if epsilon is None:
+        return FALLBACK * total if known else math.inf
+    if not known:
+        raise InputError(
+            f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r} and none. Leave it out: the total "
+            "holds for any voters."
+        )
+    hint = "Pass the total if other voters may be any mechanism, e.g. twice total_epsilon, or math.inf for none."
+    return real("fallback_epsilon", epsilon, total, ends="[]", hint=hint)
 
 
 def end_of(

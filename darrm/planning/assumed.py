@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from darrm import objectives
 from darrm.accounting.search import Budget
@@ -17,8 +18,8 @@ _INDEPENDENT = "Given the data, voters vote independently of each other."
 _ONCE = "The votes of each label are released once: the total does not cover a second release of the same votes."
 
 
-def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
-    """The assumptions on the voters, their votes and their accuracy, for labels of the cumulative loss ``spent``."""
+def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) -> tuple[str, ...]:
+    """The assumptions on the voters, their votes and their accuracy, for labels of the loss ``spent`` by a change."""
     if without_privacy(setting.groups):
         kind = _NON_PRIVATE
     elif budget.voters == "fresh":
@@ -112,12 +113,12 @@ def _private(setting: Setting) -> str:
     return " and ".join(f"{pair} in group {g}" for g, pair in private.items())
 
 
-def _again(setting: Setting, budget: Budget, spent: float) -> str:
+def _again(setting: Setting, budget: Budget, spent: Mapping[str, float]) -> str:
     """Whether the total covers more labels than those planned."""
     once = _ONCE
     fixed = budget.voters == "fixed"
-    price = setting.votes_total(budget.queries, budget.delta, budget.voters)
-    if spent >= price:
+    prices = setting.votes_totals(budget.queries, budget.delta, budget.voters)
+    if all(spent[kind] >= price for kind, price in prices.items()):
         return (
             "The total covers the voters' own cost: it holds for any number of labels of their answers, repeated "
             "releases of these votes included."
@@ -129,6 +130,6 @@ def _again(setting: Setting, budget: Budget, spent: float) -> str:
             " It must not be added to the cost of other labels of these voters, from another plan or another ledger: "
             "plan all of them together, or keep one ledger."
         )
-    if price <= budget.epsilon:
+    if all(price <= budget.own(kind) for kind, price in prices.items()):
         once += f" The budget covers that, because it covers the {'voters' if fixed else 'votes'} themselves."
     return once

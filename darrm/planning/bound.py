@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtrc
 
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.search import Budget
-from darrm.design.solve import solve
+from darrm.certificate.engines import engine
+from darrm.design.program import optimum, variables
 from darrm.errors import CertificateError, InputError, SolverError
 from darrm.numerics.arrays import Array
 from darrm.planning.setting import Setting
 from darrm.problem.groups import without_privacy
+from darrm.problem.limits import Limit, profile_limits
 
 _LOGITS = np.concatenate([np.linspace(-40, -8, 300), np.linspace(-8, 8, 3200), np.linspace(8, 30, 200)])  # of y
 _HALVINGS, _POINTS = 50, 24
@@ -32,24 +35,26 @@ def least_cost(setting: Setting, budget: Budget) -> float:
 
         delta(a) = max {x - e^a y : Binomial(Q, x) and Binomial(Q, y) are (epsilon, delta)-indistinguishable},
 
-    and no table within the budget costs less than the optimum under that profile.
+    and no table within the budget costs less than the optimum under that profile. Every part of the budget has a
+    profile of its own, for its own worst votes: the budget of each kind of change, and a second one for the case that
+    the assumption on known randomizers fails. One program holds the table to all of them.
 
     Parameters
     ----------
     setting : Setting
     budget : Budget
-        Its second budget is not used: a bound without it is a bound.
 
     Returns
     -------
     float
-        NaN where voters are fixed and private, because a vote then depends on earlier ones; where epsilon is above 600;
-        and where the program fails.
+        NaN where voters are fixed and private, because a vote then depends on earlier ones; where no epsilon is at most
+        600; and where the program fails.
 
     Notes
     -----
     The binomial tails and the optimum are float64 numbers: the bound is a figure about accuracy, and no guarantee rests
-    on it. Cost: one solve under a profile of 24 points. Source: docs/theory.md, "How far a plan is from the best".
+    on it. Cost: one solve under a profile of 24 points for each part of the budget. Source: docs/theory.md, "How far a
+    plan is from the best".
 
     Examples
     --------
@@ -63,17 +68,22 @@ def least_cost(setting: Setting, budget: Budget) -> float:
     >>> round(least_cost(setting, Budget(10, 2.0, 1e-5, "fresh")), 3)
     0.329
     """
-    if (budget.voters == "fixed" and not without_privacy(setting.groups)) or budget.epsilon > _MOST_EPSILON:
+    if budget.voters == "fixed" and not without_privacy(setting.groups):
         return math.nan
-    *others, (epsilon, delta) = profile_of_each(budget.queries, budget.epsilon, budget.delta)
-    if not epsilon > 0 or not delta < 1:  # nothing is limited
-        return math.nan
+    limits: list[Limit[Any]] = []
     try:
-        problem = setting.problem(epsilon, delta)
-        best = solve(problem, objective=setting.objective, shape=setting.shape, profile=others)
+        for label, epsilon in budget.held(setting.label(setting.majority())):
+            if epsilon <= _MOST_EPSILON:
+                engine(label.problem).check_size(label.problem)
+                points = profile_of_each(budget.queries, epsilon, budget.delta)
+                limits += profile_limits(label.problem, [(a, allowed) for a, allowed in points if allowed < 1])
+        if not limits:
+            return math.nan
+        looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, budget.until)
+        table, gap = optimum(looked_for, limits, budget.until)
     except (InputError, SolverError, CertificateError):
         return math.nan
-    return max(0.0, best.expected_cost - best.gap)
+    return max(0.0, setting.cost(table) - gap)
 
 
 def profile_of_each(queries: int, epsilon: float, delta: float) -> list[tuple[float, float]]:

@@ -14,7 +14,6 @@ from darrm import objectives
 from darrm._validation import check_count, check_total_delta, real, refusal
 from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
-from darrm.accounting.search import checked_budget
 from darrm.baselines.baseline import certified
 from darrm.baselines.entries import Comparison, Entry
 from darrm.baselines.registry import BASELINES
@@ -28,7 +27,7 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import OutOfTime
 from darrm.objectives import Objective, OfVoters
-from darrm.planning.asked import setting_of
+from darrm.planning.asked import budget_of, for_each_kind, setting_of
 from darrm.planning.at_one_total import at_one_total
 from darrm.priors import Prior
 from darrm.priors.prior import errors
@@ -46,8 +45,9 @@ def compare(
     *,
     base_accuracy: float | Sequence[float] | None = None,
     queries: int | None = None,
-    total_epsilon: float | None = None,
+    total_epsilon: float | Sequence[float] | None = None,
     total_delta: float | None = None,
+    fallback_epsilon: float | None = None,
     voters: str | None = None,
     draws: int | None = None,
     rng: np.random.Generator | None = None,
@@ -73,6 +73,10 @@ def compare(
     With ``total_epsilon``: every mechanism with one parameter is calibrated to the same certified total of ``queries``
     labels, as by `darrm.plan`. Only the voters of the problem matter then; its own epsilon and delta are ignored.
 
+    Where each group has a limit, or a budget, of its own, a mechanism of one parameter has the least noise that keeps
+    all of them, so that mostly one of them decides. The table for all votes together knows one limit only, and is held
+    to the strictest. For one group alone its own limit holds, and the optimum for the majority keeps all.
+
     Parameters
     ----------
     problem : MajorityProblem or DecisionProblem
@@ -83,7 +87,7 @@ def compare(
         Under a prior: also give the cumulative privacy loss of that many labels of FRESH voters, by exact adaptive
         composition. For fixed voters the loss is bounded by that of the voters, the same for every mechanism and any
         number of labels: see `darrm.accounting.compose`.
-    base_accuracy, total_epsilon, voters : optional
+    base_accuracy, total_epsilon, fallback_epsilon, voters : optional
         For one total budget; see `darrm.plan`. The guarantee does not rest on the accuracy, if it comes from elsewhere
         than these votes or records. Pass either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
     draws, rng
@@ -123,20 +127,20 @@ def compare(
     0.046  exponential mechanism
     0.000  plain majority: not private
     """
-    if len(getattr(problem, "kinds", ())) > 1:
-        raise InputError("A comparison is for one limit of all changes. Got one for each group. Pass one epsilon.")
     if total_epsilon is not None:
         _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng, "extra": extra})
-        return _of_many(problem, objective, base_accuracy, queries, total_epsilon, total_delta, voters, time_limit)
-    _refuse("A comparison without total_epsilon", {"base_accuracy": base_accuracy, "voters": voters})
+        totals = (queries, total_epsilon, total_delta, fallback_epsilon)
+        return _of_many(problem, objective, base_accuracy, *totals, voters, time_limit)
+    others = {"base_accuracy": base_accuracy, "voters": voters, "fallback_epsilon": fallback_epsilon}
+    _refuse("A comparison without total_epsilon", others)
     if (queries is None) != (total_delta is None):
         raise InputError("queries and total_delta go together. Pass both, or none.")
     if queries is not None:
         queries, total_delta = check_count("queries", queries), check_total_delta(total_delta, "total_delta")
     best = solve(problem, prior=prior, objective=objective, time_limit=time_limit)
-    others = {"queries": queries, "draws": draws, "rng": rng}
+    for_a_prior = {"queries": queries, "draws": draws, "rng": rng}
     if best.encoding is not encodings.GAMMA:
-        _refuse("A comparison of decisions", others)
+        _refuse("A comparison of decisions", for_a_prior)
         return Comparison(_with(extra, best, [entry_of("optimum", best)], _baselines(best, time_limit)))
     monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
     optima = [entry_of("gamma_opt", best), entry_of("monotone", monotone)]
@@ -236,8 +240,9 @@ def _of_many(
     objective: str | Objective | None,
     base_accuracy: float | Sequence[float] | None,
     queries: int | None,
-    total_epsilon: float,
+    total_epsilon: float | Sequence[float],
     total_delta: float | None,
+    fallback_epsilon: float | None,
     voters: str | None,
     time_limit: float,
 ) -> Comparison:
@@ -246,11 +251,10 @@ def _of_many(
     if queries is None or total_delta is None:
         raise InputError("total_epsilon goes with queries and total_delta. Pass all three.")
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    budget = checked_budget(queries, total_epsilon, total_delta, voters, until)
-    kind, reach, adjacency = budget.voters, problem.max_affected, problem.adjacency
-    setting = setting_of(
-        problem.groups, reach, base_accuracy, None, None, None, objective, False, problem.classes, adjacency, kind
-    )
+    groups, adjacency = problem.groups, problem.adjacency
+    budget, each = budget_of(groups, queries, total_epsilon, total_delta, fallback_epsilon, voters, until)
+    asked = (base_accuracy, None, None, None, objective, False, problem.classes, adjacency, budget.voters)
+    setting, budget = for_each_kind(setting_of(groups, problem.max_affected, *asked), budget, each)
     try:
         return at_one_total(setting, budget)
     except OutOfTime:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from darrm._validation import MAX_EPSILON
 from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
@@ -17,6 +18,7 @@ from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
+from darrm.design.program import optimum, variables
 from darrm.design.renyi import RenyiProgram
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
@@ -25,6 +27,7 @@ from darrm.numerics.deadline import check_time, ends_at
 from darrm.planning.setting import Setting
 from darrm.problem.counts import more_sorted_counts
 from darrm.problem.decision import any_voters
+from darrm.problem.limits import guarantees
 
 MOST_MU, LEAST_MU = 12.0, 1e-4
 BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
@@ -41,8 +44,8 @@ RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of co
 def design_within(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
     """The design of least expected cost found by the search, with all labels certified within the budget.
 
-    For one label: the optimum at the budget itself, by one solve. For several: the optimum without noise, if the budget
-    covers it. Otherwise each family below has one parameter, which is raised until the exact total of all labels
+    For one label: the optimum within both budgets, by one program. For several: the optimum without noise, if the
+    budget covers it. Otherwise each family below has one parameter, which is raised until the exact total of all labels
     reaches the budget:
 
     * Renyi: the optimum under a Renyi divergence, of orders near that at which Renyi DP is least; best where labels are
@@ -99,9 +102,8 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
     if budget.queries == 1:
         if budget.until < math.inf:
             _Search(setting, budget, found).noisy_counts()  # passed to ``found``, should the time end
-        problem = setting.problem(budget.epsilon, budget.delta)
-        design = tight(setting, solve(problem, objective=setting.objective, shape=setting.shape))
-        if budget.cost(design) <= budget.epsilon:  # a second budget is no part of the program
+        design = tight(setting, one_label(setting, budget))
+        if budget.cost(design) <= budget.epsilon:
             return design
     for reserve in RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
@@ -116,6 +118,21 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         f"No noise was found that keeps {budget.queries} labels within ({budget.epsilon:g}, {budget.delta:g}). "
         "Raise the budget, ask fewer queries, or make the voters more private."
     )
+
+
+def one_label(setting: Setting, budget: Budget) -> Design:
+    """The optimum for one label within every part of the budget: one program has the constraints of all."""
+    problem = setting.problem(list(budget.of.values()) or budget.epsilon, budget.delta)
+    held = guarantees(problem)
+    if budget.fallback < math.inf:
+        # Below it by more than rounding: a design states what the first budget covers, and this is certified anew.
+        seconds = [min(budget.own_fallback(kind) * (1 - 1e-9), MAX_EPSILON) for kind in problem.kinds]
+        held += guarantees(any_voters(setting.problem(seconds if budget.of else seconds[0], budget.delta)))
+    for limit in held:
+        engine(limit.problem).check_size(limit.problem)
+    looked_for = variables(problem, setting.objective, setting.shape, budget.until)
+    table, gap = optimum(looked_for, held, budget.until)
+    return Design(problem, table, setting.objective, setting.shape, gap=gap)
 
 
 def without_noise(setting: Setting) -> Design:

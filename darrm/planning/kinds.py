@@ -21,13 +21,22 @@ from darrm.baselines.registry import PLANNED
 from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.design.design import Design
-from darrm.design.program import Search, variables
+from darrm.design.program import optimum, variables
 from darrm.design.renyi import RenyiProgram
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import ends_at
 from darrm.numerics.printed import exactly
-from darrm.planning.designs import BINARY, LEAST_MU, MOST_MU, RESERVES, renyi_of, without_noise
+from darrm.planning.designs import (
+    BINARY,
+    LEAST_MU,
+    MOST_MU,
+    RESERVES,
+    design_within,
+    one_label,
+    renyi_of,
+    without_noise,
+)
 from darrm.planning.setting import Setting
 from darrm.problem.decision import AnyProblem, decision_by
 from darrm.problem.limits import Limit, guarantees, profile_limits
@@ -36,14 +45,19 @@ _ROUNDS = 6
 _SPENT = 0.997  # share of a budget
 _GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
 _MOST_RAISED = 4.0  # times, in one round
-_LEAST_EPSILON = 1e-9  # of a label that does not depend on a group
+
+
+def planned(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
+    """`design_for_kinds` if each group has a budget of its own, else `darrm.planning.designs.design_within`."""
+    return (design_for_kinds if setting.shares else design_within)(setting, budget, found)
 
 
 def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
     """The design of least expected cost found by the search, within the budget of every kind of change.
 
-    The families are those of `darrm.planning.designs.design_within`, baselines left out, with a parameter for each
-    kind. With a known randomizer, the second budget of each kind has a parameter of its own.
+    For one label: the optimum, by one program. Else the families are those of
+    `darrm.planning.designs.design_within`, baselines left out, with a parameter for each kind. With a known randomizer,
+    the second budget of each kind has a parameter of its own.
 
     Raises
     ------
@@ -73,6 +87,12 @@ def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design],
     for kind in setting.problem(1.0, 0.5).kinds.values():
         engine(kind).check_size(kind)
     with ends_at(budget.until):
+        if budget.queries == 1:
+            if budget.until < math.inf:
+                _Search(setting, budget, found).simple()
+            design = one_label(setting, budget)
+            if pays(design, budget):
+                return design
         for reserve in RESERVES:
             search = _Search(setting, budget.scaled(1 - reserve), found)
             search.run()
@@ -101,9 +121,9 @@ class _Search:
                 self._take(plain.table)
                 return
         if budget.until < math.inf:
-            self._any()
+            self.simple()
         each = budget.epsilon / budget.queries
-        if budget.delta == 0 or budget.queries == 1:
+        if budget.delta == 0:
             self._spend(self._optimum(_pure), each * (1 - 1e-9))
             return
         mu = min(MOST_MU, gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries) * BINARY)
@@ -112,7 +132,7 @@ class _Search:
             self._spend(self._optimum(_gaussian), mu)
         self._spend(self._optimum(_pure), max(each, 0.8 * mu) * (1 - 1e-9))
 
-    def _any(self) -> None:
+    def simple(self) -> None:
         """A design by simple noise, so that there is one if the time ends."""
         setting = self._setting
         for baseline in PLANNED:
@@ -132,19 +152,20 @@ class _Search:
         """The problem of each part of the budget, with its first share."""
         label = self._setting.label(self._setting.majority())
         held = [(part.problem, epsilon) for part, epsilon in self._budget.held(label)]
-        return list(zip([problem for problem, _ in held], _shares(self._budget, [own for _, own in held]), strict=True))
+        return list(
+            zip([problem for problem, _ in held], first_shares(self._budget, [own for _, own in held]), strict=True)
+        )
 
     def _optimum(self, family: Limits) -> Make:
         """The optimum under the limits of a family, from the parameters of all parts of the budget."""
         setting, budget = self._setting, self._budget
         problems = [problem for problem, _ in self._held()]
-        delta = budget.delta if budget.queries == 1 else self._failing
         looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, budget.until)
 
         def make(parameters: Sequence[float]) -> Array:
             parts = zip(problems, parameters, strict=True)
-            limits = [limit for problem, parameter in parts for limit in family(problem, parameter, delta)]
-            return Search(looked_for, limits, budget.until, "error", None).by_cuts()[0]
+            limits = [limit for problem, parameter in parts for limit in family(problem, parameter, self._failing)]
+            return optimum(looked_for, limits, budget.until)[0]
 
         return make
 
@@ -193,14 +214,10 @@ class _Search:
         setting = self._setting
         if self.best is not None and setting.cost(table) >= self.best.expected_cost:
             return
-        delta = self._budget.delta if self._budget.queries == 1 else self._failing
         with suppress(CertificateError, InputError):
-            certificate = verify(table, setting.problem(1.0, delta))
-            kinds = certificate.kinds.values() or [certificate]
-            each = [max(kind.tight_epsilon * (1 + 1e-9), _LEAST_EPSILON) for kind in kinds]
-            if len(each) > len(setting.groups):  # a change in several groups may be one in any of them
-                each[-1] = max(each)
-            self.best = Design(setting.problem(tuple(each), delta), table, setting.objective, setting.shape)
+            certificate = verify(table, setting.problem(1.0, self._failing))
+            problem = setting.certified(certificate, self._failing, 1 + 1e-9)
+            self.best = Design(problem, table, setting.objective, setting.shape)
             self._found(self.best)
 
 
@@ -218,7 +235,7 @@ Limits: TypeAlias = Callable[[AnyProblem, float, float], tuple[Limit[Any], ...]]
 Make: TypeAlias = Callable[[Sequence[float]], Array]
 
 
-def _shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:
+def first_shares(budget: Budget, epsilons: Iterable[float]) -> list[float]:
     """The first shares: each part alone would spend its budget at the same x, by Gaussian differential privacy."""
     if budget.delta == 0 or budget.queries == 1:
         return [epsilon / budget.epsilon for epsilon in epsilons]

@@ -10,11 +10,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from darrm._validation import check_voters, real, shown
+from darrm._validation import check_voters, real
 from darrm.accounting.counts import counts_total
 from darrm.accounting.ladder import any_votes_sigma
-from darrm.accounting.releases import AnyRelease, OneLabel, one_label
-from darrm.accounting.search import FALLBACK, Budget, checked_budget, pays
+from darrm.accounting.releases import AnyRelease, OneLabel
+from darrm.accounting.search import Budget, pays
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
@@ -22,14 +22,14 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import OutOfTime
 from darrm.numerics.printed import at_least
 from darrm.objectives import Objective, OfVoters
-from darrm.planning.answers import OfKind, Plan, Step
-from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
+from darrm.planning.answers import Plan, Step
+from darrm.planning.asked import budget_of, end_of, for_each_kind, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
-from darrm.planning.at_one_total import at_one_total
+from darrm.planning.at_one_total import at_one_total, of_kinds
 from darrm.planning.beyond_tables import beyond_tables, noisy_max_plan
 from darrm.planning.dependence import dependence
 from darrm.planning.designs import design_within
-from darrm.planning.kinds import design_for_kinds
+from darrm.planning.kinds import planned
 from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
 from darrm.priors import Prior
@@ -103,7 +103,7 @@ def plan(
     total_epsilon : float > 0, nats, or a list of one for each group
     total_delta : float in [0, 1)
         The privacy budget for all labels together. A list promises each group its own, as in `darrm.DecisionProblem`: a
-        change in group g alone costs at most (total_epsilon[g], total_delta). No mechanisms are compared then.
+        change in group g alone costs at most (total_epsilon[g], total_delta).
     fallback_epsilon : float > 0, nats, default twice ``total_epsilon``
         With a known randomizer: a second budget, (fallback_epsilon, total_delta), which the same labels keep if only
         the affected voters randomize as stated and the others may be any mechanism. ``math.inf`` asks for none. If it
@@ -177,18 +177,12 @@ def plan(
     given, free = groups_of(groups, K, epsilon, Delta)
     voters = check_voters(voters, [group.epsilon for group in given])
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    each = list(total_epsilon) if isinstance(total_epsilon, list | tuple) else []
-    of_kinds = [checked_budget(queries, one, total_delta, voters, until).epsilon for one in each]
-    budget = checked_budget(queries, max(of_kinds, default=total_epsilon), total_delta, voters, until)
-    budget = replace(budget, fallback=_fallback(fallback_epsilon, given, budget.epsilon))
-    if of_kinds and (len(given) == 1 or len(given) not in (len(of_kinds), len(of_kinds) - 1)):
-        listed = f", or a list of {len(given)}, one for each group" * (len(given) > 1)
-        raise InputError(f"total_epsilon must be a number{listed}. Got {shown(total_epsilon)}.")
-    if of_kinds and free:
+    budget, each = budget_of(given, queries, total_epsilon, total_delta, fallback_epsilon, voters, until)
+    if each and free:
         raise InputError('epsilon "auto" is for one total_epsilon. Pass the epsilon of the votes, or one total.')
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, aggregator_epsilon)
-        if len(given) > 1 or free or of_kinds or any(other is not None for other in others):
+        if len(given) > 1 or free or each or any(other is not None for other in others):
             raise InputError(
                 "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
             )
@@ -208,7 +202,7 @@ def plan(
         setting = under_prior(voting, prior)
     else:
         classes = tuple(classes) if isinstance(classes, Iterator) else classes
-        plain = budget.delta > 0 and not (of_kinds or ordered) and cost is None and objective is None
+        plain = budget.delta > 0 and not (each or ordered) and cost is None and objective is None
         beyond = beyond_tables(given, max_affected, classes, adjacency) if plain else None
         if beyond is not None and prior is None and base_accuracy is None and accuracy is None:
             return noisy_max_plan(beyond, budget, None)
@@ -227,9 +221,7 @@ def plan(
         )
         if beyond is not None and isinstance(setting.objective, OfVoters):
             return noisy_max_plan(beyond, budget, setting.objective.of(beyond))
-    if of_kinds:
-        setting, compare = replace(setting, shares=tuple(one / budget.epsilon for one in of_kinds)), False
-        budget = replace(budget, of=dict(zip(setting.problem(1.0, 0.5).kinds, of_kinds, strict=True)))
+    setting, budget = for_each_kind(setting, budget, each)
     if free:
         end = end_of(setting, free, budget, at_most, aggregator_epsilon)
         steps = [(each, setting.with_epsilon(each, free)) for each in (*series(end), end)]
@@ -242,24 +234,16 @@ def plan(
     return _Planner(budget, steps, compare, report).answer(bool(free))
 
 
-def _fallback(epsilon: float | None, groups: Sequence[VoterGroup], total: float) -> float:
-    """The budget of all labels if the assumption on known randomizers fails."""
-    known = any(group.randomizer is not None for group in groups)
-    if epsilon is None:
-        return FALLBACK * total if known else math.inf
-    if not known:
-        raise InputError(
-            f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r} and none. Leave it out: the total "
-            "holds for any voters."
-        )
-    hint = "Pass the total if other voters may be any mechanism, e.g. twice total_epsilon, or math.inf for none."
-    return real("fallback_epsilon", epsilon, total, ends="[]", hint=hint)
+def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> dict[str, float]:
+    """The cost of the labels for each kind of change; that of the votes where it is larger only by rounding.
 
-
-def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:
-    """The cost of the labels; that of the votes, which covers more, where it is larger only by rounding."""
-    spent, price = budget.total(design), setting.votes_total(budget.queries, budget.delta, budget.voters)
-    return price if spent < price <= min(budget.epsilon, spent * (1 + 1e-9)) else spent
+    The cost of the votes covers more.
+    """
+    prices, found = setting.votes_totals(budget.queries, budget.delta, budget.voters), dict[str, float]()
+    for kind, spent in budget.totals(design).items():
+        nearly = spent < prices[kind] <= min(budget.own(kind), spent * (1 + 1e-9))
+        found[kind] = prices[kind] if nearly else spent
+    return found
 
 
 def _otherwise(setting: Setting, budget: Budget, design: Design) -> tuple[float, float, float]:
@@ -282,16 +266,6 @@ def _if_colluding(setting: Setting, budget: Budget, design: Design) -> dict[int,
             label = OneLabel(problem, design.table, {}, certified=False)
             found[colluders] = budget.total(design if colluders == group.colluders else label)
     return found
-
-
-def _of_kinds(budget: Budget, design: Design) -> dict[str, OfKind]:
-    """The budget and the totals of each kind of change; none if all changes have one budget."""
-    known = design.problem.known
-    return {
-        name: OfKind(budget.of[name], budget.total(own), budget.fallback_total(own) if known else math.nan)
-        for name, own in one_label(design).kinds.items()
-        if name
-    }
 
 
 def _as_one_group(setting: Setting) -> str:
@@ -364,7 +338,7 @@ class _Planner:
             budget.epsilon,
             budget.delta,
             budget.voters,
-            spent,
+            max(spent.values()),
             setting.wrong(design.table),
             setting.disagreement(design.table),
             setting.wrong(setting.majority()),
@@ -377,15 +351,14 @@ class _Planner:
             self._complete,
             dependence(setting, design.table),
             *_otherwise(setting, budget, design),
-            _of_kinds(budget, design),
+            of_kinds(budget, design, spent),
             _if_colluding(setting, budget, design) if self._compare else {},
         )
 
     def _design(self, setting: Setting) -> Design:
         self._tell("searching for the best noise")
         try:
-            search = design_for_kinds if setting.shares else design_within
-            design = search(setting, self._budget, self._found.append)
+            design = planned(setting, self._budget, self._found.append)
         except (OutOfTime, KeyboardInterrupt) as stop:
             # A ledger composes on another grid than the search: the budget must cover the labels on both.
             paid = next((design for design in reversed(self._found) if pays(design, self._budget)), None)

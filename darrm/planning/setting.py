@@ -13,6 +13,7 @@ from darrm._validation import MAX_EPSILON
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.voters import among, epsilon_of
+from darrm.certificate.certificate import Certificate
 from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
@@ -26,6 +27,7 @@ from darrm.problem.majority import MajorityProblem
 from darrm.problem.model import VoterModel
 
 _NOT_PRIVATE = 30.0  # nats
+_LEAST_EPSILON = 1e-9  # of a label that does not depend on a group
 
 
 @dataclass(frozen=True)
@@ -173,12 +175,27 @@ class Setting:
         goal = objectives.truth if of == "truth" else partial(objectives.rule, "plurality")
         return cost_of(table, problem, goal(own.confusion, own.prior))
 
+    def votes_totals(self, queries: int, delta: float, voters: str) -> dict[str, float]:
+        """The least epsilon of all votes together at ``delta``, rounded up, by kind of change; may be infinite."""
+        return {
+            name: epsilon_of(among(kind.affected, queries), delta) if voters == "fresh" else fixed_voters(kind, delta)
+            for name, kind in self.problem(1.0, 0.5).kinds.items()
+        }
+
     def votes_total(self, queries: int, delta: float, voters: str) -> float:
-        """The least epsilon of all votes together at ``delta``, rounded up; may be infinite."""
-        problem = self.problem(1.0, 0.5)
-        return (
-            epsilon_of(among(problem.affected, queries), delta) if voters == "fresh" else fixed_voters(problem, delta)
-        )
+        """The largest of `votes_totals`."""
+        return max(self.votes_totals(queries, delta, voters).values())
+
+    def certified(self, certificate: Certificate, delta: float, more: float) -> AnyProblem:
+        """The problem with the tight epsilon of a certificate for each kind of change, ``more`` times as large."""
+        kinds = certificate.kinds.values() or [certificate]
+        each = [kind.tight_epsilon * more for kind in kinds]
+        if not self.shares:
+            return self.problem(each[0], delta)
+        each = [max(epsilon, _LEAST_EPSILON) for epsilon in each]
+        if len(each) > len(self.groups):  # a change in several groups may be one in any of them
+            each[-1] = max(each)
+        return self.problem(tuple(each), delta)
 
     def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
         """The setting with votes of another epsilon in some groups, randomized from the same base answers."""

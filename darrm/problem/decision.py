@@ -188,7 +188,11 @@ class DecisionProblem(ByGroups):
         It has no names, because any voters of a group may be the present ones.
         """
         if isinstance(self.epsilon, tuple):
-            raise InputError("Voters must all be present where each group has a limit of its own. Pass one epsilon.")
+            raise InputError(
+                "Voters must all be present where each group has a limit of its own: a table for fewer voters would "
+                "need limits of its own too. Pass one epsilon, or write a fair coin flip as the vote of an absent "
+                "voter (docs/howto/groups.md, Absent voters)."
+            )
         return decision_by(self.model.with_present(present), self.epsilon, self.delta)
 
 

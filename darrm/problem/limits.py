@@ -141,8 +141,19 @@ def guarantees(problem: Problem) -> tuple[Limit[Any], ...]:
 
 
 def by_kind(problem: Problem, said: Callable[[Any], str]) -> str:
-    """``said`` of the problem, or of that of every kind: "x for a change in group 1, y for a change in group 2"."""
-    return ", ".join(said(kind) + f" for a change in {name}" * bool(name) for name, kind in problem.kinds.items())
+    """``said`` of the problem, or of that of every kind: "x for a change in group 1, y for a change in group 2".
+
+    The problem of one kind, which says nothing of other changes, is named too.
+    """
+    each = ((said(kind), name or reached_groups(kind)) for name, kind in problem.kinds.items())
+    return ", ".join(of + f" for a change in {name}" * bool(name) for of, name in each)
+
+
+def reached_groups(problem: Any) -> str:
+    """The groups to which the changes of a problem of one kind are confined: "group 1"; "" if they are not."""
+    groups = problem.groups
+    names = [f"group {g}" for g, group in enumerate(groups, 1) if group.max_affected]
+    return " and ".join(names) * (len(names) < len(groups))
 
 
 @lru_cache(maxsize=128)

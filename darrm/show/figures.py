@@ -116,9 +116,11 @@ def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] 
 def limits_of(problem: DecisionProblem, objective: object = None) -> str:
     """Who decides, what that is held to, and the objective, for the title of a picture."""
     groups = len(problem.groups)
+    kinds = problem.kinds.values()
+    epsilons, deltas = (f"{kind.release_epsilon:g}" for kind in kinds), (f"{kind.delta:.3g}" for kind in kinds)
     said = (
-        f"K = {problem.K}{f' in {groups} groups' * (groups > 1)}, epsilon = {problem.release_epsilon:g}, "
-        f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}"
+        f"K = {problem.K}{f' in {groups} groups' * (groups > 1)}, epsilon = {' / '.join(epsilons)}, "
+        f"delta = {' / '.join(dict.fromkeys(deltas))}, max_affected = {problem.max_affected}"
     )
     parts = [said] if objective is None else [said, f"objective: {objective}"]
     lines = (line for part in parts for line in textwrap.wrap(part.replace(" = ", "\xa0=\xa0"), _TITLE))

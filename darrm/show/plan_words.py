@@ -13,6 +13,7 @@ from darrm.show.wording import at_least, exactly, guarantee, listed, pair, tight
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison, Entry
+    from darrm.certificate.certificate import Certificate
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
     from darrm.problem.groups import ByGroups
@@ -253,7 +254,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             (
                 row.called,
                 *(f"{getattr(row, name):.6f}" for name in _figures(comparison).values()),
-                tight(row.tight_epsilon),
+                " / ".join(tight(own.tight_epsilon) for own in _certificates(row)),
                 "yes" if row.within else "no",
             )
             for row in comparison
@@ -270,12 +271,28 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
+def _certificates(row: Entry) -> list[Certificate]:
+    """The certificate of one release for each kind of change."""
+    assert row.certificate is not None
+    return list(row.certificate.kinds.values()) or [row.certificate]
+
+
 def _totals(row: Entry, comparison: Comparison) -> list[str]:
-    """The totals of all labels, those above their budgets marked."""
-    held = [(row.total, comparison.total_epsilon)]
+    """The totals of all labels, of each kind of change; those above their budgets marked."""
+    held = [[(own.spent, own.total_epsilon) for own in row.of.values()] or [(row.total, comparison.total_epsilon)]]
     if _known(comparison):
-        held.append((row.fallback, comparison.fallback_epsilon))
-    return [f"{at_least(total)}{' (over)' * (total > budget)}" for total, budget in held]
+        second = comparison.fallback_epsilon / comparison.total_epsilon
+        each = [(own.fallback, own.total_epsilon * second) for own in row.of.values()]
+        held.append(each or [(row.fallback, comparison.fallback_epsilon)])
+    return [
+        " / ".join(f"{at_least(total)}{' (over)' * (total > budget)}" for total, budget in column) for column in held
+    ]
+
+
+def by_kind(comparison: Comparison) -> str:
+    """The kinds of change whose figures a cell has, in their order; "" if all changes have one limit."""
+    certificate = comparison[0].certificate
+    return " / ".join(comparison.of or (certificate.kinds if certificate else ()))
 
 
 def _figures(comparison: Comparison) -> dict[str, str]:
@@ -301,10 +318,8 @@ def mechanisms_title(comparison: Comparison) -> str:
     """What the rows of `mechanism_rows` show."""
     if comparison.held == "one release":
         return "One release"
-    return (
-        f"Mechanisms at the privacy budget {pair(comparison.total_epsilon, comparison.total_delta)}, "
-        f"{comparison.queries} labels of {comparison.called} voters"
-    )
+    labels = f"{comparison.queries} labels of {comparison.called} voters"
+    return f"Mechanisms at the privacy budget {comparison.budget}, {labels}"
 
 
 def columns_meant(comparison: Comparison) -> str:
@@ -312,19 +327,30 @@ def columns_meant(comparison: Comparison) -> str:
     if comparison.held == "one release":
         return (
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not private "
-            "enough is listed for scale only: it is not certified for the guarantee."
+            f"enough is listed for scale only: it is not certified for the guarantee.{_kinds_meant(comparison)}"
         )
     second = ""
     if _known(comparison):
         second = " Same, others any mechanism: if only the affected voters randomize as stated"
         budget = comparison.fallback_epsilon
-        second += "." if math.isinf(budget) else f", within the second budget of {exactly(budget)}."
+        if math.isfinite(budget):
+            each = comparison.of.values()
+            share = budget / comparison.total_epsilon
+            some = " / ".join(exactly(own.total_epsilon * share) for own in each) or exactly(budget)
+            second += f", within the second budget of {some}"
+        second += "."
     over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
     return (
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
         f"together.{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
-        f"{exactly(comparison.total_delta)}.{over}{_at_least(comparison)}"
+        f"{exactly(comparison.total_delta)}.{over}{_kinds_meant(comparison)}{_at_least(comparison)}"
     )
+
+
+def _kinds_meant(comparison: Comparison) -> str:
+    """What the several figures of a cell are for."""
+    kinds = by_kind(comparison)
+    return f" Several epsilons in a cell are for a change in {kinds}." * bool(kinds)
 
 
 def _at_least(comparison: Comparison) -> str:

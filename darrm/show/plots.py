@@ -167,26 +167,31 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
 def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     """Draw the exact privacy profile of one release, beside the profile that its guarantee alone implies.
 
-    With absent voters it is the largest of the profiles of all tables, point by point.
+    With absent voters it is the largest of the profiles of all tables, point by point. Where each group has a limit of
+    its own, there is a profile of each kind of change.
 
     ``ax``, what is returned and what is raised are those of `plot_gamma`.
     """
     from darrm.accounting.profile import privacy_profile
 
     ax = axes_of(ax)
-    problem = design.problem
-    epsilons = np.linspace(0, 1.5 * problem.release_epsilon, 61)
-    exact = np.max([privacy_profile(part.table, part.problem, epsilons) for part in tables_of(design)], axis=0)
-    # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
-    below = np.minimum(0.0, epsilons - problem.release_epsilon)
-    worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.release_epsilon))
-    ax.plot(epsilons, exact, color=LOOKS[0][0], label="exact, certified")
-    ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="implied by the guarantee")
-    ax.plot(problem.release_epsilon, problem.delta, "kx", label="the guarantee")
-    ax.set(
-        xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
-    )
-    _name_problem(ax, problem)
+    kinds, top = design.problem.kinds, []
+    epsilons = np.linspace(0, 1.5 * max(problem.release_epsilon for problem in kinds.values()), 61)
+    for at, (name, problem) in enumerate(kinds.items()):
+        of, look = f", {name}" * bool(name), LOOKS[at % len(LOOKS)][0]
+        tables = [(part.table, part.problem) for part in tables_of(design)] if not name else [(design.table, problem)]
+        exact = np.max([privacy_profile(table, own, epsilons) for table, own in tables], axis=0)
+        # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
+        below = np.minimum(0.0, epsilons - problem.release_epsilon)
+        worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.release_epsilon))
+        ax.plot(epsilons, exact, color=look, label=f"exact, certified{of}")
+        ax.plot(
+            epsilons, worst, color=look if name else LOOKS[1][0], linestyle="--", label=f"implied by the guarantee{of}"
+        )
+        ax.plot(problem.release_epsilon, problem.delta, "kx", label="the guarantee" if at == 0 else None)
+        top += [exact[0], worst[0]]
+    ax.set(xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * max(top), 1.1 * max(top)))
+    _name_problem(ax, design.problem)
     ax.legend(fontsize=TEXT)
     return ax
 

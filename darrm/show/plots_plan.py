@@ -146,4 +146,5 @@ def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
 
 def _budget(asked: Plan | Comparison) -> str:
     labels = f"{asked.queries} label{'s' * (asked.queries > 1)} of {asked.called} voters"
-    return f"{labels} within ({asked.total_epsilon:g}, {asked.total_delta:g})"
+    epsilons = [own.total_epsilon for own in asked.of.values()] or [asked.total_epsilon]
+    return f"{labels} within ({' / '.join(f'{epsilon:g}' for epsilon in epsilons)}, {asked.total_delta:g})"

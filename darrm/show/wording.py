@@ -77,9 +77,7 @@ def rule(name: str) -> str:
 
 def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
     """(epsilon, delta) of one release in print, rounded up; of every kind of change, if each has its own."""
-    said = limits.by_kind(problem, lambda kind: f"({at_least(kind.release_epsilon)}, {at_least(kind.delta, 4)})-DP")
-    reached = [f"group {g}" for g, group in enumerate(problem.groups, 1) if group.max_affected]
-    return said if len(reached) == len(problem.groups) else f"{said} for a change in {listed(reached)}"
+    return limits.by_kind(problem, lambda kind: f"({at_least(kind.release_epsilon)}, {at_least(kind.delta, 4)})-DP")
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:

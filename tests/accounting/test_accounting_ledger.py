@@ -174,6 +174,7 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "ids": 0,
         "streams": {},
         "again": 0,
+        "fallback_epsilon": None,
     }
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
+import re
 from fractions import Fraction as F
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +16,10 @@ import pytest
 from cases import thorough
 from oracles import decisions
 from oracles.known_voters import Row, exponential, recursion
+from scipy.optimize import linprog
 
 import darrm
+from darrm import objectives
 from darrm.accounting import Ledger, compose, max_queries
 from darrm.accounting.composition import of_label
 from darrm.accounting.releases import OneLabel
@@ -99,6 +105,38 @@ def test_a_change_in_several_groups_has_its_own_total() -> None:
             max_queries(both, wrong, 1e-6, voters="fresh")
 
 
+def test_the_total_of_several_deltas_holds_for_every_kind() -> None:
+    """The largest epsilon and the largest delta: at the delta of another kind the epsilon of one may not hold."""
+    design = design_of([0.3, 1.0, 1.2], max_affected=2)
+    deltas = [1e-2, 1e-6, 1e-3]
+    total = compose(design, 10, delta=deltas, voters="fresh")
+    assert [own.delta for own in total.of.values()] == deltas
+    assert total.upper == max(own.upper for own in total.of.values())
+    assert total.delta == max(deltas)
+    for kind, own in total.of.items():
+        assert compose(design.of_kind(kind), 10, delta=total.delta, voters="fresh").upper <= total.upper
+        assert own.lower <= own.estimate <= own.upper
+    at_most = max(compose(design, 10, delta=total.delta, voters="fresh").of.values(), key=lambda own: own.upper)
+    assert total.lower == total.of["group 1"].lower <= at_most.upper  # a lower bound at that delta
+    assert total.lower <= total.estimate <= total.upper
+
+
+def test_what_is_for_one_kind_says_so() -> None:
+    design = design_of([0.3, 1.0], max_affected=1)
+    assert "epsilon=0.3 delta=0 for a change in group 1, epsilon=1 delta=0 for a change in group 2, max" in repr(design)
+    one = design.of_kind("group 1")
+    assert repr(one).startswith("<Design 4 of epsilon 1, 5 of epsilon 1; epsilon=0.3 delta=0 for a change in group 1, ")
+    assert "for a change" not in repr(design_of(1.0, max_affected=1))
+    assert "for a change" not in repr(design_of([0.3, 1.0, 1.2], max_affected=2).of_kind("several groups"))
+    total = compose(design, 5, delta=0.0, voters="fresh")
+    said = "<Total of 5 labels of fresh voters: (1.5, 0) for a change in group 1, (5, 0) for a change in group 2>"
+    assert re.sub(r"[.]00000\d*", "", repr(total)) == said
+    assert re.fullmatch(
+        r"<Total of 1 label of fresh voters: \(1(.00000\d*)?, 0\)>",
+        repr(compose(design.of_kind("group 2"), 1, delta=0.0, voters="fresh")),
+    )
+
+
 def test_a_plan_spends_the_budget_of_each_group() -> None:
     asked: dict[str, Any] = {
         "base_accuracy": 0.9,
@@ -155,12 +193,76 @@ def test_a_plan_that_is_stopped_has_simple_noise_at_least(monkeypatch: pytest.Mo
     assert max_queries(found.design, [0.5, 1.0], 1e-6, voters="fresh") >= 30
 
 
-def test_one_label_is_planned_at_its_budgets() -> None:
-    found = darrm.plan(
-        ALIKE, accuracy=0.7, max_affected=1, queries=1, total_epsilon=[0.3, 1.0], total_delta=0, voters="fresh"
-    )
-    best = design_of([0.3, 1.0], max_affected=1)
-    assert found.wrong == pytest.approx(best.expected_cost, rel=1e-3)
+def least_wrong(groups: list[int], epsilon: float, pairs: list[tuple[int, bool, float]], delta: float) -> float:
+    """The least error rate of one label by a program written down here: a variable for each vector of counts.
+
+    ``pairs`` has a group whose voter is affected, whether the other voters randomize as stated, and the epsilon of the
+    label. Right answers have a probability of .8, before voters draw their votes by randomized response.
+    """
+    hi = math.exp(epsilon) / (1 + math.exp(epsilon))
+    shape = tuple(count + 1 for count in groups)
+
+    def votes(ones: list[float], zeros: list[float], certain: tuple[int, int]) -> np.ndarray:
+        """The distribution of the number of votes for 1: some certain, the others with these probabilities."""
+        found = np.zeros(1) + 1.0
+        for p in [*ones, *zeros, *[1.0] * certain[1], *[0.0] * certain[0]]:
+            found = np.convolve(found, [1 - p, p])
+        return found
+
+    def together(each: list[np.ndarray]) -> np.ndarray:
+        return functools.reduce(np.multiply.outer, each).ravel()
+
+    rows, limits = [], []
+    for g, known, most in pairs:
+        for truths in product(*(range(count + 1 - (i == g)) for i, count in enumerate(groups))):
+            sides = []
+            for moved in (hi, 1 - hi):
+                own = []
+                for i, (count, ones) in enumerate(zip(groups, truths, strict=True)):
+                    left = count - (i == g)
+                    others = ([hi] * ones, [1 - hi] * (left - ones), (0, 0)) if known else ([], [], (left - ones, ones))
+                    own.append(votes([*others[0], *[moved] * (i == g)], others[1], others[2]))
+                sides.append(together(own))
+            for P, Q in (sides, sides[::-1]):
+                rows += [P - math.exp(most) * Q, -(P - math.exp(most) * Q)]  # of answer 1, of answer 0
+                limits += [delta, delta + math.exp(most) - 1]
+    right = objectives.randomized_response_accuracy(0.8, epsilon, 2)
+    one = together([votes([right] * count, [], (0, 0)) for count in groups])
+    zero = together([votes([], [1 - right] * count, (0, 0)) for count in groups])
+    found = linprog((zero - one) / 2, np.array(rows), np.array(limits), bounds=(0, 1))
+    assert found.status == 0
+    assert math.prod(shape) == found.x.size
+    return float(0.5 + found.fun)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_one_label_is_the_optimum_of_one_program(delta: float) -> None:
+    """With one budget or two, for one kind of change or several; the program is written anew."""
+    known: dict[str, Any] = {"randomizer": "randomized response", "colluders": 0}
+    asked: dict[str, Any] = {"base_accuracy": 0.8, "max_affected": 1, "queries": 1, "voters": "fresh", "compare": False}
+    alone = [darrm.VoterGroup(5, 1.2, **known)]
+    one, seconds = 0.3, (0.35, 0.5, math.inf)
+    found = [
+        darrm.plan(alone, total_epsilon=one, total_delta=delta, fallback_epsilon=second, **asked) for second in seconds
+    ]
+    for plan, second in zip(found, seconds, strict=True):
+        pairs = [(0, True, one), *([(0, False, second)] if second < math.inf else [])]
+        assert plan.wrong == pytest.approx(least_wrong([5], 1.2, pairs, delta), abs=1e-7)
+        assert plan.spent <= one
+        assert plan.fallback <= second
+        assert plan.design.gap < 1e-7
+    assert found[0].wrong > found[1].wrong + 1e-4 > found[2].wrong + 2e-4
+    groups = [darrm.VoterGroup(count, 1.2, **known) for count in (2, 3)]
+    both = darrm.plan(groups, total_epsilon=[0.2, 0.6], total_delta=delta, fallback_epsilon=0.75, **asked)
+    pairs = [(0, True, 0.2), (1, True, 0.6), (0, False, 0.25), (1, False, 0.75)]
+    assert both.wrong == pytest.approx(least_wrong([2, 3], 1.2, pairs, delta), abs=1e-7)
+    assert both.wrong > least_wrong([2, 3], 1.2, pairs[:2], delta) + 1e-4
+    assert [own.spent <= own.total_epsilon for own in both.of.values()] == [True, True]
+    assert [own.fallback <= 1.25 * own.total_epsilon for own in both.of.values()] == [True, True]
+    anyone = [darrm.VoterGroup(count, 1.2) for count in (2, 3)]
+    plain = darrm.plan(anyone, total_epsilon=[0.2, 0.6], total_delta=delta, **asked)
+    pairs = [(0, False, 0.2), (1, False, 0.6)]
+    assert plain.wrong == pytest.approx(least_wrong([2, 3], 1.2, pairs, delta), abs=1e-7)
 
 
 def test_a_second_budget_for_each_group() -> None:

@@ -32,6 +32,7 @@ from oracles.known_voters import (
     recursion,
     response,
     rows,
+    sure,
     tight_epsilon,
     voter_by_voter,
     voters_of,
@@ -259,6 +260,44 @@ def test_votes_of_others_must_not_depend_on_old_votes() -> None:
     one = by_coins(of_votes, [first, Voter(channel, knows=(1,)), Voter(channel)], 2, F(1))
     both = by_coins(of_votes, [first, Voter(channel, knows=(1,)), Voter(channel, knows=(2,))], 2, F(1))
     assert honest == F(figures["recursion"]) < one < both == F(figures["with_kept_coins"])
+
+
+def test_a_voter_without_a_randomizer_may_keep_its_own_votes_and_no_others() -> None:
+    """Its vote may be any function of its own earlier votes; as one of another voter's vote it costs more."""
+    release, groups = eighths((2, 1), 5), [Group(2, 1, QUARTER), Group(1, 0, None, ratio=F(3))]
+    of_votes, a = voter_by_voter(release, groups), F(3, 2)
+    first, other = Voter(QUARTER, reached=True, knows=(0,)), Voter(QUARTER)
+    bound = recursion(rows(release, groups, 1), 2, a)
+    keeps, learns = (by_coins(of_votes, [first, other, Voter(sure(2), knows=(known,))], 2, a) for known in (2, 1))
+    assert keeps == bound < learns
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_queries_that_depend_on_counts_cost_at_most_the_counts(seed: int) -> None:
+    """The true answers are functions of all earlier votes, as if counts chose the queries."""
+    rng = random.Random(seed)
+    release, group, a = by_ones([F(rng.randrange(9), 8) for _ in range(3)]), Group(2, 1, QUARTER), F(3, 2)
+    voters = [Voter(QUARTER, reached=True, knows=(0, 1)), Voter(QUARTER, knows=(0, 1))]
+    cost = by_coins(voter_by_voter(release, [group]), voters, 2, a)
+    counts = rows(lambda votes: tuple(F(votes[0][1] == ones) for ones in range(3)), [group])
+    assert recursion(rows(release, [group]), 2, a) < cost <= recursion(counts, 2, a)
+
+
+def test_true_answers_must_not_depend_on_votes_of_the_same_label() -> None:
+    """One affected voter that sees the other two votes first, and answers by them: .19 where no delta is needed."""
+    X, a = [F(3, 4), F(1, 8), F(7, 8), F(1, 4)], F(3, 2)
+    release, group = by_ones(X), Group(3, 1, QUARTER)
+    stated, most = needed_delta(rows(release, [group]), a), F(0)
+    for ones in range(3):
+        law = convolved([QUARTER[1]] * ones + [QUARTER[0]] * (2 - ones), 2)
+        for answer in (0, 1):
+            excess = F(0)
+            for (_, others), chance in law.items():
+                each = [p * X[others] + q * X[others + 1] for p, q in QUARTER]
+                each = each if answer else [1 - x for x in each]
+                excess += chance * (max(each) - a * min(each))
+            most = max(most, excess)
+    assert stated < most / 2
 
 
 # A promise for each group

@@ -15,7 +15,7 @@ import darrm
 from darrm.accounting import Ledger, compose, filters, max_queries
 from darrm.accounting.ladder import any_votes_epsilon, any_votes_profile
 from darrm.accounting.mixed import noisy_curve
-from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, LaplaceNoisyMax
 from darrm.storage.sealed_json import write
 
 BUDGET: dict[str, Any] = {"total_epsilon": 4.0, "total_delta": 1e-5}
@@ -222,3 +222,19 @@ def test_the_curve_of_many_labels_is_above_the_exact_composition() -> None:
         for epsilon in (2.0, 4.0):
             delta = float(noisy_curve(2.0, 20, 1e-5).at(np.array([epsilon])).max())
             assert compose(GaussianNoisyMax(2.0, K=K, classes=classes), 20, delta=delta).lower <= epsilon
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("rule", ["exact", "composed", "renyi", "basic"])
+def test_labels_after_a_check_are_not_charged_as_labels_alone(tmp_path: Path, rule: str) -> None:
+    """Their noise has a sigma too, and each check costs beside it."""
+    checked = ConfidentNoisyMax(threshold=200, sigma_check=150, sigma=40, answers=286)
+    budget: dict[str, Any] = {"total_epsilon": 4, "total_delta": 1e-5, "voters": "fresh", "rule": rule}
+    with pytest.raises(darrm.InputError, match="does not count the checks of ConfidentNoisyMax"):
+        Ledger.create(tmp_path / "of_one.json", checked, **budget)
+    assert not list(tmp_path.glob("of_one.json"))
+    if rule != "exact":
+        ledger = Ledger.create(tmp_path / "ledger.json", **budget)
+        with pytest.raises(darrm.InputError, match="does not count the checks of ConfidentNoisyMax"):
+            ledger.charge(checked, 640)
+        assert ledger.spent().epsilon == 0

@@ -45,7 +45,9 @@ def test_votes_at_the_mean_are_mixed_from_the_odd_numbers_beside_them(K: int) ->
 def test_assumptions_name_groups_of_which_fewer_are_reached() -> None:
     def reach(*groups: VoterGroup, t: int = 2) -> str:
         of = Setting(groups, t, "replace-one", 2, objectives.truth([0.8]))
-        said, _, others = assumptions(of, Budget(5, 1.0, 1e-6, "fresh", math.inf), 1.0)[0].partition(" If a record")
+        said, _, others = assumptions(of, Budget(5, 1.0, 1e-6, "fresh", math.inf), {"": 1.0})[0].partition(
+            " If a record"
+        )
         assert bool(others) == (t < sum(group.count for group in groups))
         return said
 
@@ -86,7 +88,7 @@ def test_of_groups_the_votes_are_counted_together() -> None:
 def test_assumptions_name_what_makes_votes_private(voters: str) -> None:
     def kind(*groups: VoterGroup) -> str:
         of = Setting(groups, 2, "replace-one", 2, objectives.truth([0.8]))
-        return assumptions(of, Budget(5, 1.0, 1e-6, voters, math.inf), 1.0)[1]
+        return assumptions(of, Budget(5, 1.0, 1e-6, voters, math.inf), {"": 1.0})[1]
 
     assert "(1, 0)-DP" in kind(VoterGroup(2, 1.0), VoterGroup(3, 1.0))
     assert "group" not in kind(VoterGroup(2, 1.0), VoterGroup(3, 1.0))

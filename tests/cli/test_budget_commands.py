@@ -267,6 +267,19 @@ def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(
     both = r"All charges together are \((5|4\.9999\d*), 1e-06\)-DP if only the affected voters randomize as stated"
     assert re.search(both, said)
     assert "The ledger keeps no budget for it" in said
+    capped = [str(tmp_path / "capped.json"), file]
+    made = run_json(capsys, "ledger", "create", *capped, *budget, "--fallback-epsilon", "9.5")
+    assert (made["fallback_epsilon"], made["left"]) == (9.5, 9)
+    assert "second budget of this ledger, epsilon 9.5" in refused(
+        capsys, 3, "ledger", "charge", *capped, "--times", "10"
+    )
+    assert main(["ledger", "charge", *capped, "--times", "5"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "If the charges depend on what was released, claim the second budget, epsilon 9.5, in place of it." in said
+    voters = "--group 3:1 --randomizer response --colluders 0 --base-accuracy .8 --max-affected 1"
+    asked = "--queries 1 --total-epsilon .5 --total-delta 0 --fallback-epsilon 0.6 --voters fresh --no-comparison"
+    assert main([*f"plan {voters} {asked} --out".split(), str(tmp_path / "p.json")]) == 0
+    assert "--total-epsilon 0.5 --total-delta 0.0 --fallback-epsilon 0.6 --voters fresh" in capsys.readouterr().err
 
 
 def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

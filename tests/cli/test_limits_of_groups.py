@@ -110,7 +110,7 @@ def test_budget_of_each_group(file: str, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    command = f"plan {GROUPS} --queries 3 --total-epsilon .5,1 --total-delta 1e-6 --voters fresh"
+    command = f"plan {GROUPS} --no-comparison --queries 3 --total-epsilon .5,1 --total-delta 1e-6 --voters fresh"
     found = values(capsys, command)
     assert list(found["of"]) == ["group 1", "group 2"]
     assert 0.49 < found["of"]["group 1"]["spent"] <= 0.5
@@ -127,11 +127,11 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     [
         (f"solve {GROUPS} --release-epsilon 0.3,1,2", "epsilon must be a number, or a list of 2"),
         ("solve --K 5 --epsilon 1 --release-epsilon .3,1", "release_epsilon must be a number"),
-        ("profile d.json", "kind must be one of group 1, group 2"),
+        ("profile d.json --kind several", "kind must be one of group 1, group 2"),
         ("report d.json", "kind must be one of group 1, group 2"),
         ("ledger create l.json d.json --total-epsilon 1,2,3 --total-delta 1e-6 --voters fresh", "a list of 2"),
         ("ledger create l.json --total-epsilon 1,2 --total-delta 1e-6 --voters fresh --rule basic", "total_epsilon"),
-        (f"compare {GROUPS} --release-epsilon 0.3,1", "one limit of all changes"),
+        (f"solve {GROUPS} --release-epsilon 0.3,1 --absent", "a limit of its own: a table for fewer voters"),
     ],
 )
 def test_refused_in_one_line(file: str, command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,8 +148,39 @@ def test_reports_and_profiles_of_one_kind(file: str, capsys: pytest.CaptureFixtu
         assert main(["profile", file, "--kind", kind, "--epsilons", "0.29,0.31,1", "--json"]) == 0
         points = json.loads(capsys.readouterr().out)["profile"]
         assert [point["delta"] > 0 for point in points] == [True, kind == "group 2", False]
+    both = values(capsys, f"profile {file} --epsilons 0.29,0.31,1 --plot p.svg")["of"]
+    assert [[point["delta"] > 0 for point in both[kind]] for kind in ("group 1", "group 2")] == [
+        [True, False, False],
+        [True, True, False],
+    ]
+    assert "epsilon = 0.3 / 1" in Path("p.svg").read_text(encoding="utf-8").replace("&#160;", " ")
+    said = printed(capsys, f"profile {file}")
+    assert "The profile of a change in group 1 and group 2 holds for one release if" in said
+    assert "(0.3, 0)-DP for a change in group 1, (1, 0)-DP for a change in group 2." in said
     assert main(["solve", "--K", "5", "--m", "1", "--epsilon", "1", "--out", "one.json"]) == 0
     assert "all changes have one limit" in printed_error(capsys, ["report", "one.json", "--kind", "group 1"])
+
+
+def test_mechanisms_are_compared_at_every_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    said = printed(capsys, f"compare {GROUPS} --release-epsilon 0.3,1")
+    assert "0.3 / 1 yes" in said
+    assert "all as the least private: held to epsilon 0.3 for all" in said
+    assert "Several epsilons in a cell are for a change in group 1 / group 2." in said
+    rows = values(capsys, f"compare {GROUPS} --release-epsilon 0.3,1")["mechanisms"]
+    assert list(rows[0]["certificate"]["kinds"]) == ["group 1", "group 2"]
+    voters = "--group 2:1 --group 2:1 --max-affected 1 --base-accuracy .8 --randomizer response --colluders 0"
+    budget = "--queries 1 --total-epsilon .5,.8 --total-delta 1e-6 --voters fresh --fallback-epsilon .9"
+    said = printed(capsys, f"compare {voters} {budget}")
+    assert "budget (0.5, 1e-06) for a change in group 1 and (0.8, 1e-06) for a change in group 2" in said
+    assert "within the second budget of 0.5625 / 0.9" in said
+    rows = values(capsys, f"compare {voters} {budget}")["mechanisms"]
+    for row in rows:
+        kept = [own["spent"] <= own["total_epsilon"] for own in row["of"].values()]
+        kept += [own["fallback"] <= 1.125 * own["total_epsilon"] for own in row["of"].values()]
+        assert all(kept) == row["within"]
+        assert row["total"] == max(own["spent"] for own in row["of"].values())
+    assert [row["within"] for row in rows] == [True] * (len(rows) - 1) + [False]
+    assert "not for a total of 1 labels" in printed(capsys, f"compare {voters} {budget} --extra a=1,0", 2)
 
 
 def printed_error(capsys: pytest.CaptureFixture[str], command: list[str]) -> str:

@@ -44,7 +44,8 @@ def by_definition(known: tuple[int, ...], scale: dict[str, float]) -> float:
 @pytest.mark.parametrize("mechanism", [LaplaceNoisyMax(0.7), GaussianNoisyMax(1.2)], ids=repr)
 @pytest.mark.parametrize("counts", [[5, 3], [4, 4, 3], [2, 2, 2, 2, 1]])
 def test_releases_have_their_probabilities(mechanism: Any, counts: list[int]) -> None:
-    n, scale = 200_000, {name: getattr(mechanism, name) for name in mechanism._parameters}
+    (parameter,) = mechanism._parameters
+    n, scale = 200_000, {parameter: getattr(mechanism, parameter)}
     with pytest.warns(NotPrivateWarning):
         labels = mechanism.release(np.tile(counts, (n, 1)), np.random.default_rng(len(counts)))
     p = noisy_max_probabilities(counts, **scale)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import darrm
 from darrm.accounting.search import Budget
 from darrm.planning.bound import least_cost, profile_of_each
+from darrm.planning.kinds import design_for_kinds
 from darrm.planning.setting import Setting
 
 TRUTH = darrm.objectives.truth([0.7])
@@ -19,6 +22,49 @@ TRUTH = darrm.objectives.truth([0.7])
 
 def _setting(*groups: darrm.VoterGroup) -> Setting:
     return Setting(groups, 1, "replace-one", 2, darrm.objectives.truth([0.7] * len(groups)))
+
+
+KNOWN: dict[str, Any] = {"randomizer": "randomized response", "colluders": 0}
+SHARES = Setting(
+    (darrm.VoterGroup(2, epsilon=1.0, **KNOWN), darrm.VoterGroup(2, epsilon=1.0, **KNOWN)),
+    1,
+    "replace-one",
+    2,
+    darrm.objectives.truth([0.7, 0.7]),
+    shares=(0.4, 1.0),
+)
+PARTS = Budget(4, 1.0, 1e-3, "fresh", fallback=1.0, of={"group 1": 0.4, "group 2": 1.0})
+
+
+def test_every_part_of_the_budget_is_a_limit_of_its_own() -> None:
+    """The bound is smaller if a budget is left out or raised."""
+    bound = least_cost(SHARES, PARTS)
+    one_budget = replace(SHARES, shares=())
+    assert bound > least_cost(SHARES, replace(PARTS, fallback=math.inf)) + 1e-3
+    assert bound > least_cost(one_budget, replace(PARTS, of={})) + 1e-3
+    strict = least_cost(one_budget, replace(PARTS, of={}, epsilon=0.4, fallback=0.4))
+    assert bound < strict - 1e-3
+    alike = replace(SHARES, shares=(1.0, 1.0))
+    same = replace(PARTS, of={"group 1": 1.0, "group 2": 1.0})
+    assert least_cost(alike, same) == pytest.approx(least_cost(one_budget, replace(PARTS, of={})), abs=1e-7)
+
+
+def test_no_table_within_all_budgets_costs_less() -> None:
+    rng = np.random.default_rng(2)
+    bound, least, kept, rule = least_cost(SHARES, PARTS), 1.0, 0, SHARES.best_rule()
+    for _ in range(150):
+        toward = rule + rng.uniform(-0.5, 0.5, rule.shape) * rng.uniform()
+        table = 0.5 + rng.uniform(0.05, 0.5) * (np.clip(toward, 0, 1) - 0.5)
+        if PARTS.cost(SHARES.label(table)) <= PARTS.epsilon:
+            kept, least = kept + 1, min(least, SHARES.cost(table))
+    assert kept > 5
+    assert bound <= least
+
+
+@pytest.mark.thorough
+def test_the_plan_of_several_budgets_is_near_its_bound() -> None:
+    bound = least_cost(SHARES, PARTS)
+    assert bound <= design_for_kinds(SHARES, PARTS).expected_cost < 1.06 * bound
 
 
 def _told_apart(x: Fraction, y: Fraction, queries: int, epsilon: float) -> Fraction:

@@ -100,14 +100,14 @@ def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPat
         found(made.design)  # type: ignore[operator]
         raise planner.OutOfTime
 
-    real = planner.design_within
+    real = planner.planned
     monkeypatch.setattr(planner, "pays", grudging)
 
     def first_stopped(*arguments: object) -> darrm.DecisionDesign:
-        monkeypatch.setattr(planner, "design_within", real)
+        monkeypatch.setattr(planner, "planned", real)
         return stopped(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(planner, "design_within", first_stopped)
+    monkeypatch.setattr(planner, "planned", first_stopped)
     plan = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, voters="fresh", compare=False, **TOTAL)
     assert len(refused) == 2
     assert not plan.complete
