@@ -337,7 +337,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "labels.bounds_over_bags.laplace_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
         "labels.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
         "mechanisms.ConfidentNoisyMax": [
-            {"threshold": 2.0, "sigma_check": 2.0, "sigma_label": 2.0, "answers": 3, "K": 4, "classes": 2}
+            {"threshold": 2.0, "sigma_check": 2.0, "sigma": 2.0, "answers": 3, "K": 4, "classes": 2}
         ],
         "mechanisms.GaussianNoisyMax": [{"sigma": 2.0, "K": 4, "classes": 2}],
         "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0, "K": 4, "classes": 2}],

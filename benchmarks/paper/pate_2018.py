@@ -34,7 +34,7 @@ class Study(NamedTuple):
     answers: int
     threshold: float
     sigma_check: float
-    sigma_label: float
+    sigma: float
     delta: float
     told: float
     K: int | None
@@ -50,16 +50,16 @@ STUDIES = {
 
 def renyi(study: Study) -> float:
     """By Renyi DP as the paper converts it, min over orders a of a c + ln(1 / delta) / (a - 1), for any votes."""
-    cost = study.answers / study.sigma_label**2 + study.queries / (2 * study.sigma_check**2)
+    cost = study.answers / study.sigma**2 + study.queries / (2 * study.sigma_check**2)
     return cost + 2 * math.sqrt(cost * math.log(1 / study.delta))
 
 
 def row(name: str) -> dict[str, Any]:
     study = STUDIES[name]
     start = time.process_time()
-    noise = study.threshold, study.sigma_check, study.sigma_label
+    noise = study.threshold, study.sigma_check, study.sigma
     total = compose(ConfidentNoisyMax(*noise, answers=study.answers), study.queries, delta=study.delta)
-    labels = compose(GaussianNoisyMax(study.sigma_label), study.answers, delta=study.delta)
+    labels = compose(GaussianNoisyMax(study.sigma), study.answers, delta=study.delta)
     exact = ""
     if study.K is not None:
         free = ConfidentNoisyMax(*noise, K=study.K, classes=2)
@@ -67,7 +67,7 @@ def row(name: str) -> dict[str, Any]:
     return {
         "data": name,
         "queries / answers": f"{study.queries:,} / {study.answers:,}",
-        "T, sigma_check, sigma_label": f"{study.threshold:g}, {study.sigma_check:g}, {study.sigma_label:g}",
+        "T, sigma_check, sigma": f"{study.threshold:g}, {study.sigma_check:g}, {study.sigma:g}",
         "delta": f"{study.delta:g}",
         "paper, for its votes": f"{study.told:.2f}",
         "Renyi DP, as the paper converts it": f"{renyi(study):.3f}",

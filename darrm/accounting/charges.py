@@ -74,6 +74,5 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
     raise InputError(
         "A ledger charges a Design, GaussianNoisyMax, a pair (epsilon, delta), or an event or privacy loss "
         f"distribution of dp-accounting. Got {type(what).__name__}. For LaplaceNoisyMax and PermuteAndFlip, charge "
-        "(epsilon, 0) for each label, with the epsilon of the mechanism. For ConfidentNoisyMax, charge the pair that "
-        "darrm.accounting.compose certifies for all its queries together."
+        "(epsilon, 0) for each label, with the epsilon of the mechanism."
     )

@@ -45,9 +45,9 @@ class CountMechanism(Protocol):
     Besides its probabilities it may have ``epsilon``, of one label, or ``sigma``, the standard deviation of independent
     continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any
     number of votes and classes. Without either, costs come from the probabilities alone. It may have ``K`` and
-    ``classes``, both or neither, if it refuses other votes. In place of ``sigma`` it may have ``sigma_check``, of the
-    noise of a check of the largest count before each label, ``sigma_label``, of that of the label, ``threshold``, and
-    ``answers``, the most labels that it gives, or None.
+    ``classes``, both or neither, if it refuses other votes. With ``sigma`` it may have ``sigma_check``, of the noise of
+    a check of the largest count before each label, and then must have ``answers``, the most labels that it gives or
+    None, and ``threshold``.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -192,7 +192,7 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
 def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, float]:
     """`of_counts`, and the bound of the labels themselves for Gaussian noise; `InputError` if there is none."""
     bounds = of_counts(mechanism, queries, delta)
-    sigma = _at_counts(mechanism)
+    sigma: float | None = getattr(mechanism, "sigma", None)
     if not bounds and sigma is not None:
         raise InputError(f"delta must be above 0 for Gaussian noise. Got {delta:g}. Pass for instance 1e-5.")
     if not bounds:
@@ -219,7 +219,7 @@ def _checks(mechanism: Any, queries: int) -> Checks | None:
     return Checks(threshold, sigma, queries if answers is None else min(queries, answers))
 
 
-def _asked(mechanism: Any, queries: int) -> int:
+def _asked(mechanism: CountMechanism, queries: int) -> int:
     """The number of queries that may all have a label."""
     checks = _checks(mechanism, queries)
     return queries if checks is None else checks.answers
@@ -246,7 +246,7 @@ def queries_within(
         rows = _listed(mechanism, votes, plain)
         if rows is not None:
             return Allowed(max(best, within(rows, _guaranteed(mechanism, rows), epsilon, delta, most)), "exact")
-    sigma = _at_counts(mechanism)
+    sigma: float | None = getattr(mechanism, "sigma", None)
     if sigma is None or not delta:
         return Allowed(best, "optimal composition")
     return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, _checks(mechanism, most)), LADDER)
@@ -274,7 +274,7 @@ def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]
 
 def _sigma(mechanism: Any, queries: int) -> float | None:
     """The standard deviation of the noise at each count; with checks, of noise whose labels cost as much together."""
-    sigma = _at_counts(mechanism)
+    sigma: float | None = getattr(mechanism, "sigma", None)
     checks = _checks(mechanism, queries)
     if sigma is None or checks is None:
         return sigma

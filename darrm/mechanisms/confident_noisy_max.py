@@ -22,13 +22,13 @@ from darrm.randomness.words import word_source
 class ConfidentNoisyMax(OfCounts):
     """Confident-GNMax: a label of GNMax if the largest count + noise is at least a threshold, and "none" if it is not.
 
-        max_j n_j + N(0, sigma_check^2) >= threshold,   then   argmax_j n_j + N(0, sigma_label^2) with fresh noise
+        max_j n_j + N(0, sigma_check^2) >= threshold,   then   argmax_j n_j + N(0, sigma^2) with fresh noise
 
     Parameters
     ----------
     threshold : float
         In votes.
-    sigma_check, sigma_label : float > 0
+    sigma_check, sigma : float > 0
         Standard deviations of the noise of the check and of each count.
     answers : int, optional
         The most labels that this object ever gives, fixed before the first query. A total by
@@ -59,7 +59,7 @@ class ConfidentNoisyMax(OfCounts):
     Two queries to ten voters. The last column is "none", which has the number of classes as its label:
 
     >>> import darrm
-    >>> mechanism = darrm.mechanisms.ConfidentNoisyMax(threshold=8, sigma_check=2.0, sigma_label=1.0, answers=20)
+    >>> mechanism = darrm.mechanisms.ConfidentNoisyMax(threshold=8, sigma_check=2.0, sigma=1.0, answers=20)
     >>> mechanism.chances([[6, 3, 1], [10, 0, 0]]).round(3).tolist()
     [[0.156, 0.003, 0.0, 0.841], [0.841, 0.0, 0.0, 0.159]]
     >>> mechanism.release([[6, 3, 1], [10, 0, 0]]).shape
@@ -67,18 +67,18 @@ class ConfidentNoisyMax(OfCounts):
 
     MNIST in the paper: 640 queries, and 286 labels:
 
-    >>> mnist = darrm.mechanisms.ConfidentNoisyMax(threshold=200, sigma_check=150, sigma_label=40, answers=286)
+    >>> mnist = darrm.mechanisms.ConfidentNoisyMax(threshold=200, sigma_check=150, sigma=40, answers=286)
     >>> mnist.rdp([10.0]).round(5).tolist()
     [0.00647]
     """
 
-    _parameters = "threshold", "sigma_check", "sigma_label"
+    _parameters = "threshold", "sigma_check", "sigma"
 
     def __init__(
         self,
         threshold: float,
         sigma_check: float,
-        sigma_label: float,
+        sigma: float,
         *,
         answers: int | None = None,
         K: int | None = None,
@@ -86,11 +86,10 @@ class ConfidentNoisyMax(OfCounts):
     ) -> None:
         self.threshold = real("threshold", threshold, ends="()")
         self.sigma_check = check_positive("sigma_check", sigma_check)
-        # No attribute "sigma": whoever charges that of GaussianNoisyMax would forget the checks.
-        self.sigma_label = check_positive("sigma_label", sigma_label)
+        self.sigma = check_positive("sigma", sigma)
         self.answers = None if answers is None else check_count("answers", answers)
         super().__init__(K, classes)
-        self._label = GaussianNoisyMax(self.sigma_label)
+        self._label = GaussianNoisyMax(self.sigma)
         self._given: list[int] = [0]
         self._one_at_a_time = Lock()
 
@@ -144,10 +143,9 @@ class ConfidentNoisyMax(OfCounts):
         return self._chances(np.stack([k - ones, ones], axis=1)).values
 
     def rdp(self, orders: ArrayLike) -> Array:
-        """lambda (1 / sigma_label^2 + 1 / (2 sigma_check^2)) for one query with a label, for any votes; nats."""
+        """lambda (1 / sigma^2 + 1 / (2 sigma_check^2)) for one query with a label, for any votes and classes; nats."""
         wanted = check_orders(orders)
-        check = wanted / self.sigma_check / self.sigma_check / 2
-        return np.asarray(wanted / self.sigma_label / self.sigma_label + check)
+        return np.asarray(wanted / self.sigma / self.sigma + wanted / self.sigma_check / self.sigma_check / 2)
 
     def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """A private label or "none" for each row of counts, in their order.

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,14 +226,3 @@ def test_two_classes_of_adult_are_counted_exactly() -> None:
 def test_totals_that_there_are_not(call: Callable[[], object], match: str) -> None:
     with pytest.raises(darrm.InputError, match=match):
         call()
-
-
-def test_a_ledger_does_not_take_labels_without_their_checks(tmp_path: Path) -> None:
-    """As if they were those of GaussianNoisyMax."""
-    assert not hasattr(MNIST, "sigma")
-    create = darrm.accounting.Ledger.create
-    ledger = create(tmp_path / "ledger.json", total_epsilon=4, total_delta=1e-5, voters="fresh", rule="composed")
-    with pytest.raises(darrm.InputError, match="For ConfidentNoisyMax, charge the pair"):
-        ledger.charge(MNIST)
-    with pytest.raises(darrm.InputError, match="Got ConfidentNoisyMax"):
-        create(tmp_path / "own.json", MNIST, total_epsilon=4, total_delta=1e-5)

@@ -314,9 +314,9 @@ def test_the_table_of_pate_2018() -> None:
         assert cells[1] == f"{study.queries:,} / {study.answers:,}"
         assert float(cells[3]) == study.delta
         converted, best, counts, ours, labels = map(float, cells[5:10])
-        mechanism = darrm.mechanisms.ConfidentNoisyMax(study.threshold, study.sigma_check, study.sigma_label)
-        cost = study.queries * mechanism.rdp(orders) - (study.queries - study.answers) * orders / study.sigma_label**2
+        mechanism = darrm.mechanisms.ConfidentNoisyMax(study.threshold, study.sigma_check, study.sigma)
+        cost = study.queries * mechanism.rdp(orders) - (study.queries - study.answers) * orders / study.sigma**2
         assert converted == pytest.approx((cost - math.log(study.delta) / (orders - 1)).min(), abs=6e-4)
-        mu = math.sqrt(2 * study.answers / study.sigma_label**2 + study.queries / study.sigma_check**2)
+        mu = math.sqrt(2 * study.answers / study.sigma**2 + study.queries / study.sigma_check**2)
         assert counts == pytest.approx(gdp_epsilon(mu, study.delta), abs=6e-4)
         assert converted > best > counts > ours > labels

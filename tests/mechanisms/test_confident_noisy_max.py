@@ -106,15 +106,14 @@ def test_copies_and_pickles(again: Callable[[Any], Any]) -> None:
     """Of the same law; but of an object that counts its labels there is one."""
     free = ConfidentNoisyMax(5, 2.0, 3.0, K=5, classes=2)
     other = again(free)
-    noise = "threshold=5.0, sigma_check=2.0, sigma_label=3.0"
-    assert repr(other) == repr(free) == f"ConfidentNoisyMax({noise}, K=5, classes=2)"
+    assert repr(other) == repr(free) == "ConfidentNoisyMax(threshold=5.0, sigma_check=2.0, sigma=3.0, K=5, classes=2)"
     with pytest.warns(NotPrivateWarning):
         drawn, same = (one.release([[3, 2]] * 50, rng=np.random.default_rng(5)) for one in (other, free))
     assert drawn.tolist() == same.tolist()
     with pytest.raises(darrm.InputError, match="must not be changed"):
         other.answers = 3
     capped = ConfidentNoisyMax(5, 2.0, 3.0, answers=9)
-    assert repr(capped).endswith("sigma_label=3.0, answers=9)")
+    assert repr(capped).endswith("sigma=3.0, answers=9)")
     with pytest.raises(darrm.InputError, match="cannot be copied or pickled: the copy would give 9 labels too"):
         again(capped)
 
@@ -136,7 +135,7 @@ def test_renyi_divergences_and_kernel() -> None:
         ({"threshold": math.inf}, "threshold must be"),
         ({"threshold": "8"}, "threshold must be"),
         ({"sigma_check": 0}, "sigma_check must be"),
-        ({"sigma_label": -1}, "sigma_label must be"),
+        ({"sigma": -1}, "sigma must be"),
         ({"answers": 0}, "answers must be"),
         ({"answers": 2.5}, "answers must be"),
         ({"K": 4}, "K and classes go together"),
@@ -145,4 +144,4 @@ def test_renyi_divergences_and_kernel() -> None:
 )
 def test_arguments_that_are_none(arguments: dict[str, Any], match: str) -> None:
     with pytest.raises(darrm.InputError, match=match):
-        ConfidentNoisyMax(**{"threshold": 8, "sigma_check": 2, "sigma_label": 1, **arguments})
+        ConfidentNoisyMax(**{"threshold": 8, "sigma_check": 2, "sigma": 1, **arguments})
