@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 
 import darrm
 from darrm.design.design import in_file
@@ -82,7 +82,8 @@ ZEROS = [
 PRIORS = [{"K": 5, "m": m, "epsilon": 0.3, "Delta": D, "prior": p} for p in ZEROS for m in (1, 5) for D in (0.0, 1e-5)]
 ALL_TIGHT = [*M_EPSILON, *SMALL_EPSILON, *DELTAS, *LEAST_DELTA, *PRIORS]
 FEW = [case for case in ALL_TIGHT if case["K"] <= 2 or ("prior" in case and case["m"] == 5)]
-TIGHT = [*FEW, *thorough(*(case for case in ALL_TIGHT if case not in FEW))]
+LEFT = [case for case in ALL_TIGHT if case not in FEW]
+TIGHT = [*FEW, *thorough(*LEFT[::3]), *slow(*LEFT[1::3], *LEFT[2::3])]
 
 
 @pytest.mark.parametrize("parameters", TIGHT, ids=str)

@@ -666,7 +666,9 @@ SECONDS = {"plan", "compare", "ensemble.DPLogisticRegression", "ensemble.Private
 @pytest.mark.parametrize(
     ("name", "base"),
     [
-        pytest.param(name, i, id=f"{name} {i}", marks=[pytest.mark.thorough] * (name in SECONDS))
+        pytest.param(
+            name, i, id=f"{name} {i}", marks=([pytest.mark.slow] if i else [pytest.mark.thorough]) * (name in SECONDS)
+        )
         for name in TABLE
         for i in range(len(TABLE[name][1]))
     ],

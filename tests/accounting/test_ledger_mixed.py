@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 
 import darrm
 from darrm.accounting import Ledger, compose, optimal, rules
@@ -101,8 +101,7 @@ def unchanged(ledger: Ledger, error: type[Exception], message: str, what: object
 # Every rule and every kind of charge
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("rule", [*thorough("composed", "renyi"), "basic"])
+@pytest.mark.parametrize("rule", [*slow("composed"), *thorough("renyi", "basic")])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in add")  # see tests/accounting/test_curves.py
 def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str) -> None:
     ledger = book(tmp_path / "l.json", rule, (20.0, 1e-3))
@@ -815,9 +814,8 @@ def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Prog
     assert 0 < ledger.spent()[0] <= 500.0
 
 
-@pytest.mark.thorough
 @posix
-@pytest.mark.parametrize("rule", [*thorough("composed"), "renyi"])
+@pytest.mark.parametrize("rule", [*slow("composed"), *thorough("renyi")])
 def test_two_processes_race_for_the_last_of_a_budget(
     tmp_path: Path, crew: Callable[[Ledger], Program], rule: str
 ) -> None:

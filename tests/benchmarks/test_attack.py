@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from scripts import load
 
 import darrm
@@ -125,7 +125,7 @@ def test_the_votes_of_fresh_voters_are_those_that_are_said() -> None:
         assert votes.tolist() == [[label] * 3 + pair for pair in others]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_noisy_max(rng: np.random.Generator) -> None:
     found = judged(attack.noisy_max(15_000, rng), rng)
     assert found["Laplace noisy max", "1"] > 0.6
@@ -167,7 +167,7 @@ def model(runs: int, rng: np.random.Generator, train: Any, steps: int = 1) -> An
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("train", "runs"),
-    [(attack.TRAIN, 500), (attack.weaker(0.0), 200), (attack.unclipped, 200), *thorough((attack.weaker(0.4), 2000))],
+    [(attack.TRAIN, 500), (attack.weaker(0.0), 200), (attack.unclipped, 200), *slow((attack.weaker(0.4), 2000))],
     ids=["sound", "no noise", "no clipping", "little noise"],
 )
 def test_models(train: Any, runs: int, rng: np.random.Generator) -> None:

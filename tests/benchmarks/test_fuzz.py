@@ -21,8 +21,8 @@ from darrm.tables import journal
 
 FUZZ = TOOLS / "fuzz"
 KEPT_WITH = "python 3.11.7, darrm 0.1.0, highspy 1.15.1, numpy 2.4.6, scipy 1.17.1"
-CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
-CASES |= {"decision": 40, "charges": 15, "plan": 20, "page": 30}
+CASES = {"command": 12, "certificate": 25, "journal": 10, "design": 20, "table": 20}
+CASES |= {"decision": 15, "charges": 6, "plan": 10, "page": 15}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
 TARGETS += ("decision", "charges", "plan", "page")
 

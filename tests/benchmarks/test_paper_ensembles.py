@@ -345,7 +345,7 @@ def quick_plan(**setting: Any) -> darrm.Design:
     return plan(**setting, shape=None if best else "monotone")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "K", 5)  # quicker to plan for
     monkeypatch.setattr(methods, "plan", quick_plan)

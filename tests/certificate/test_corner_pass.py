@@ -144,7 +144,7 @@ def test_gaps_that_bounds_leave_are_looked_into(spaced: None, Delta: float, kind
     """Where nothing counts as settled, each level has the worst of all its tables; some of these are in gaps."""
     K, in_gaps = 16, 0
     problem = darrm.MajorityProblem(K, 4, 3.0, Delta)
-    for seed in range(8):
+    for seed in range(3):
         gamma = noise(np.random.default_rng(seed), K, kind)
         search = CornerSeparation(gamma, guarantee(problem))
         forms = search._scale(guarantee(problem).epsilon)

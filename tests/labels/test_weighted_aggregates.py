@@ -214,9 +214,7 @@ def test_reduction_to_two_variances(record: int, change: float) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
-@pytest.mark.parametrize(
-    ("variance", "tau"), [(1.3, 0.4), (1.0, 0.4), (0.5, 0.7), (4.0, 0.02), (9.0, 2.0), (0.05, 0.1), (1.0, 0.05)]
-)
+@pytest.mark.parametrize(("variance", "tau"), [(1.3, 0.4), (0.5, 0.7), (4.0, 0.02), (1.0, 0.05)])
 def test_delta_is_the_plain_integral(epsilon: float, variance: float, tau: float) -> None:
     down, up = variance_changes(np.array([variance - 1 + tau**2]), np.array([tau**2]))
     for reverse in (False, True):
