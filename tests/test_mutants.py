@@ -196,6 +196,7 @@ CORNER_PASS, RELEASE = "certificate/test_corner_pass.py", "mechanisms/test_darrm
 BLOCKS, FIXED = "mechanisms/test_darrm_blocks.py", "accounting/test_accounting_fixed.py"
 COMPOSE, THEOREMS = "accounting/test_accounting_compose.py", "accounting/test_accounting_theorems.py"
 LEDGER, CURVES = "accounting/test_accounting_ledger.py", "accounting/test_curves.py"
+NOISY = "accounting/test_ledger_noisy_max.py"
 MIXED, MAX = "accounting/test_ledger_mixed.py", "mechanisms/test_noisy_max.py"
 ENSEMBLE, GROUPS = "ensemble/test_ensemble.py", "certificate/test_groups.py"
 CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
@@ -526,6 +527,30 @@ MISTAKES = [
         "accounting.filters:of_release",
         "release.delta_infinity => 0.0",
         (CURVES, lambda tests, _: tests.test_what_rows_of_fewer_answers_and_impossible_answers_spend()),
+    ),
+    Mistake(
+        "a label of noisy max spends as if one count moved",
+        "accounting.filters:of_noisy_max",
+        "order / sigma / sigma => order / sigma / sigma / 2",
+        (NOISY, lambda tests, _: tests.test_no_label_has_a_larger_divergence_than_it_is_charged()),
+    ),
+    Mistake(
+        "a ledger believes its file how many labels of noisy max are allowed",
+        "accounting.rules:_noisy_within",
+        "upper_of_any_votes(noisy, most, delta) <= epsilon => True",
+        (NOISY, lambda tests, folder: tests.test_a_file_that_allows_too_much_is_not_believed(folder)),
+    ),
+    Mistake(
+        "a label after a check is charged as if there was none",
+        "accounting.charges:noise_of",
+        'getattr(release, "sigma_check", None) is not None => False',
+        (NOISY, lambda tests, folder: tests.test_labels_after_a_check_are_not_charged_as_labels_alone(folder, "renyi")),
+    ),
+    Mistake(
+        "noisy max is charged beside votes whose randomness protects others",
+        "accounting.rules:_check_known",
+        "isinstance(account, NoisyLabels) or _1 => False",
+        (NOISY, lambda tests, folder: tests.test_what_a_ledger_does_not_take(folder)),
     ),
     Mistake(
         "both directions on a grid are the same",

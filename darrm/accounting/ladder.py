@@ -141,7 +141,7 @@ def _together(sigma: float, queries: int, delta: float, checks: Checks | None) -
             found = climb(1 / wide, n, delta * _PADS / len(kinds), two)
         level, pad = level + found.level, pad + found.pad
         step += found.step if n == queries else 0.0
-    return Ladder(level * (1 + 1e-15), pad * (1 + 1e-15), step)
+    return Ladder(level, pad, step)  # both are rounded up by more than a sum
 
 
 def _by_counts(sigma: float, queries: int) -> Ladder:

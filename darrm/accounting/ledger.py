@@ -509,6 +509,7 @@ class Ledger:
                     + " Other voters need a ledger of their own, whose budget is added."
                 )
             kind = "labels of one design only" if isinstance(account, Other) else "another design"
+            kind += ", or other noise" if state.noisy and isinstance(account, NoisyLabels) else ""
             raise InputError(f"{self.path} is for {kind}. {remedy}")
         if isinstance(account, Labels):
             rules.check_names(state, account.problem)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from darrm._validation import shown
 from darrm.accounting import filters, released_once
@@ -513,12 +514,16 @@ def _limit(state: State, account: Labels) -> int:
 
 def _limit_of_noise(state: State, account: NoisyLabels) -> int:
     """The number of labels of noisy max in all that the budget covers: as in the file, if that is certified again."""
-    most, total = state.limit(account), (state.total_epsilon, state.total_delta)
-    key = (*total, account.name, most)
-    if key not in _CERTIFIED:
-        within = upper_of_any_votes(account, most, total[1]) <= total[0]
-        _CERTIFIED[key] = most if within else queries_within(account, *total, most).queries
-    return _CERTIFIED[key]
+    return _noisy_within(account.sigma, state.total_epsilon, state.total_delta, state.limit(account))
+
+
+@lru_cache(maxsize=64)
+def _noisy_within(sigma: float, epsilon: float, delta: float, most: int) -> int:
+    """The number of labels, at most ``most``; one total tells where these are within the budget."""
+    noisy = NoisyLabels.of(sigma)
+    if upper_of_any_votes(noisy, most, delta) <= epsilon:
+        return most
+    return queries_within(noisy, epsilon, delta, most).queries
 
 
 def _allowed_beside(state: State, account: Labels) -> int:

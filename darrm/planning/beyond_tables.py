@@ -11,9 +11,9 @@ from darrm.accounting.composition import compose
 from darrm.accounting.noisy_max import noisy_max_parameter
 from darrm.accounting.search import Budget
 from darrm.certificate.engines import engine
-from darrm.errors import InputError
+from darrm.errors import InputError, SolverError
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
-from darrm.numerics.deadline import ends_at
+from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.objectives import OfVoters
 from darrm.planning.answers import Plan
 from darrm.planning.asked import reached_of
@@ -50,9 +50,12 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     The total is that of any votes, whatever the numbers of voters and classes.
     """
     kind, total = GaussianNoisyMax, (budget.queries, budget.epsilon, budget.delta)
-    with ends_at(budget.until):
-        sigma = noisy_max_parameter(kind, *total)
-        spent = compose(kind(sigma), budget.queries, delta=budget.delta).upper
+    try:
+        with ends_at(budget.until):
+            sigma = noisy_max_parameter(kind, *total)
+            spent = compose(kind(sigma), budget.queries, delta=budget.delta).upper
+    except OutOfTime:
+        raise SolverError("The time limit ended before the noise was found. Pass half a minute or more.") from None
     chosen = kind(sigma, K=model.K, classes=model.classes, voters=model.voters)
     rates = (math.nan,) * 3 if objective is None else _rates(chosen, model, objective)
     wrong, disagreement, without_noise = rates

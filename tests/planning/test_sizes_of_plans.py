@@ -130,6 +130,12 @@ def test_a_time_limit_is_looked_at_in_the_loops_of_one_step() -> None:
     assert time.monotonic() - start < 60
 
 
+def test_a_time_limit_ends_the_search_for_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("darrm.accounting.ladder.cells_of", lambda *_: check_time())
+    with pytest.raises(darrm.SolverError, match="time limit ended before the noise was found"):
+        darrm.plan([(250, math.inf)], classes=10, **TEACHERS | {"queries": 7}, time_limit=1e-3)  # type: ignore[arg-type]
+
+
 def test_the_sooner_of_two_ends_counts() -> None:
     check_time()
     with ends_at(time.monotonic() - 1):
