@@ -137,6 +137,7 @@ VOTERS = {"K": 3, "epsilon": 1.0, "Delta": 0.0, "max_affected": 3}
 PROBLEMS = VOTERS | {"m": 1.0, "delta": 0.0}
 PLANNED = {"queries": 2, "total_epsilon": 2.0, "total_delta": 0.25, "voters": "fresh"}
 CHEAP = {"compare": False}
+KNOWN = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0, 0.0, 1, None, "randomized response", 0)], 1.0)
 
 Arguments = Mapping[str, Any]
 Use = Callable[..., Any]
@@ -187,6 +188,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             {"problem": PROBLEM, "extra": {"mine": [0.5, 0.25, 0.25, 0.5]}},
             {"problem": DECISIONS, "objective": TRUTH, "time_limit": 64.0},
             {"problem": DECISIONS, "base_accuracy": 0.75, "time_limit": 64.0} | PLANNED,
+            {"problem": KNOWN, "base_accuracy": 0.75, "fallback_epsilon": 8.0} | PLANNED,
         ],
         "plan": [
             {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "base_accuracy": 0.75, "time_limit": 64.0}
@@ -518,6 +520,7 @@ OTHER_THINGS = {("DecisionProblem", "classes"), ("plan", "classes"), ("Design", 
 INFINITE = {
     ("VoterGroup", "epsilon"),
     ("compare", "time_limit"),
+    ("compare", "fallback_epsilon"),
     ("plan", "time_limit"),
     ("plan", "aggregator_epsilon"),
     ("plan", "epsilon"),

@@ -201,7 +201,7 @@ MIXED, MAX = "accounting/test_ledger_mixed.py", "mechanisms/test_noisy_max.py"
 ENSEMBLE, GROUPS = "ensemble/test_ensemble.py", "certificate/test_groups.py"
 CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
 GAPS, KINDS = "design/test_gaps.py", "problem/test_kinds.py"
-KNOWN = "accounting/test_known_randomizers.py"
+KNOWN, FALLBACK = "accounting/test_known_randomizers.py", "accounting/test_ledger_fallback.py"
 DIGITS, DISCRETE = "randomness/test_digits.py", "randomness/test_discrete.py"
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 
@@ -746,6 +746,12 @@ MISTAKES = [
         "problem.truths:Truths.colluding",
         "product(*_1) => list(product(*_1))[:1]",
         (KNOWN, lambda tests, _: tests.test_certificates("colluders", 0)),
+    ),
+    Mistake(
+        "a ledger does not look at its second budget",
+        "accounting.rules:_otherwise",
+        "state.fallback_epsilon is None => True",
+        (FALLBACK, lambda tests, folder: tests.test_other_mechanisms_count_in_both_budgets(folder)),
     ),
 ]
 

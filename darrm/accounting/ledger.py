@@ -567,17 +567,10 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
         if state.rule == "exact":
             account.allowed = _allowed(state, account, design) or None
             pays = account.allowed is not None
-            if pays and state.fallback_epsilon is not None and rules.remaining(state, account) == 0:
-                raise BudgetError(
-                    f"A second budget of {shown(state.fallback_epsilon)} does not cover one label of this design, if "
-                    "only the affected voters randomize as stated. Raise fallback_epsilon, or plan a design for it."
-                )
         else:
-            rules.take(state, account, 1)
+            rules.take(replace(state, fallback_epsilon=None), account, 1)
             account.charged, pays = 0, True
-    except BudgetError as error:
-        if "second budget" in str(error):
-            raise
+    except BudgetError:
         pays = False
     if not pays:
         raise BudgetError(
@@ -588,6 +581,11 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
                 if state.voters == "fixed" and state.rule == "composed"
                 else "Raise the budget, or plan a design for it."
             )
+        )
+    if state.fallback_epsilon is not None and rules.remaining(state, account) == 0:
+        raise BudgetError(
+            f"A second budget of {shown(state.fallback_epsilon)} does not cover one label of this design, if only the "
+            "affected voters randomize as stated. Raise fallback_epsilon, or plan a design for it."
         )
 
 

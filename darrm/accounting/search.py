@@ -120,12 +120,12 @@ class Budget:
         return self._totals[key]
 
     def _total(self, label: OneLabel) -> float:
+        total = self._composed(label)
         if self.queries > 1 or label.fewer or not isinstance(label.problem, DecisionProblem):
-            return self._composed(label)
+            return total
         with suppress(InputError):  # the certificate of one label, which needs no grid
-            problem = decision_by(label.problem.model, 1.0, self.delta)
-            return min(verify(label.table, problem).tight_epsilon, self._composed(label))
-        return math.inf
+            return min(total, verify(label.table, decision_by(label.problem.model, 1.0, self.delta)).tight_epsilon)
+        return total
 
     def _composed(self, label: OneLabel) -> float:
         try:

@@ -208,10 +208,12 @@ class Comparison:
     def columns(self) -> dict[str, list[Any]]:
         """The columns of `to_frame` by their names, ``name`` first, for `darrm.storage.frames.write`.
 
-        A column that the comparison does not compute, NaN in all rows, is left out.
+        A column that the comparison does not compute, NaN in all rows, is left out. Where each group has a budget of
+        its own, the last columns are the totals of the kinds of change.
         """
         names = _OF_ONE_RELEASE if math.isnan(self.total_epsilon) else OF_ONE_TOTAL
         found = {name: [getattr(entry, name) for entry in self.entries] for name in ("name", *names)}
+        found |= {f"total, {kind}": [entry.of[kind].spent for entry in self.entries] for kind in self.of}
         return {name: each for name, each in found.items() if any(value == value for value in each)}  # not all NaN
 
     def write(self, path: str | os.PathLike[str]) -> None:

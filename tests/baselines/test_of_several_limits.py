@@ -119,6 +119,14 @@ def test_each_is_calibrated_to_all_budgets(at_a_total: Comparison) -> None:
             assert compose(own, 6, delta=1e-6, voters="fresh").upper == pytest.approx(of[kind].spent, rel=2e-3)
 
 
+def test_the_totals_of_all_kinds_are_columns(at_a_total: Comparison) -> None:
+    columns = at_a_total.columns()
+    assert columns["total, group 2"] == [entry.of["group 2"].spent for entry in at_a_total]
+    assert columns["total"] == [
+        max(pair) for pair in zip(columns["total, group 1"], columns["total, group 2"], strict=True)
+    ]
+
+
 def test_local_noise_has_an_epsilon_for_each_group(at_a_total: Comparison) -> None:
     local = at_a_total["local noise only"]
     first, second = (float(word) for word in local.setting.split() if word[0].isdigit())
