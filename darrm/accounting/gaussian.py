@@ -101,10 +101,11 @@ def gdp_log_delta(epsilon: float | Array, mu: float) -> Any:
     here, there = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     log_here, log_there = log_ndtr(here), log_ndtr(there)
     moved = _ROUNDING * (mu / 2 + epsilon / mu)  # of ``here`` and ``there``, where a logarithm has slope <= 1 + |x|
-    slack = _ROUNDING * np.abs(log_here) + moved * (1 + np.abs(here))
-    loose = slack + _ROUNDING * (1 + epsilon + np.abs(log_there)) + moved * (1 + np.abs(there))
-    difference = np.minimum(0.0, epsilon + log_there - log_here) - loose
-    return log_here + slack + np.log(-np.expm1(difference)) + _ROUNDING
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows has delta 1 at most
+        slack = _ROUNDING * np.abs(log_here) + moved * (1 + np.abs(here))
+        loose = slack + _ROUNDING * (1 + epsilon + np.abs(log_there)) + moved * (1 + np.abs(there))
+        difference = np.minimum(0.0, epsilon + log_there - log_here) - loose
+        return np.fmin(0.0, log_here + slack + np.log(-np.expm1(difference)) + _ROUNDING)
 
 
 def gdp_holds(epsilon: float, delta: float, mu: float) -> bool:
