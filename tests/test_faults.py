@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from scripts import COMMAND, PROGRAMS
 
 import darrm
@@ -450,7 +450,7 @@ def test_a_plan_that_is_interrupted_after_its_design(
 
 @pytest.mark.thorough
 @posix
-@pytest.mark.parametrize("what", ["decision, absent", "plan", "charge, pair"])
+@pytest.mark.parametrize("what", ["decision, absent", *slow("plan"), "charge, pair"])
 def test_kills_in_the_middle_leave_the_old_file_or_the_new_one(folder: Path, what: str) -> None:
     """Killed when the new file is written, before and after it gets its name."""
     command = [name.replace("out.json", "decision.json") for name in WRITES[what]]

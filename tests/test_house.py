@@ -171,7 +171,7 @@ def documented() -> set[str]:
     return {name for name in names if not name.endswith(".py")}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_documented_name_follows_from_import_darrm() -> None:
     names = documented()
     assert {"darrm.solve", "darrm.accounting.Ledger"} <= names

@@ -189,8 +189,7 @@ def counts(ensemble: Any, runs: int) -> Any:
     return *(attack.tally(side.adaptive, 8) for side in (here, there)), fitted.privacy_
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("overlap", [*thorough(1), 3])
+@pytest.mark.parametrize("overlap", [*slow(1), *thorough(3)])
 def test_labels_of_fixed_voters(overlap: int, rng: np.random.Generator) -> None:
     here, there, privacy = counts(attack.teachers(rng, overlap=overlap), 120)
     assert here.sum() == there.sum() == 120
@@ -198,7 +197,7 @@ def test_labels_of_fixed_voters(overlap: int, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("train", [attack.weaker(0.0), attack.unclipped], ids=["no noise", "no clipping"])
+@pytest.mark.parametrize("train", [attack.weaker(0.0), *slow(attack.unclipped)], ids=["no noise", "no clipping"])
 def test_labels_of_broken_fixed_voters(train: Any, rng: np.random.Generator) -> None:
     with attack.training(train):
         here, there, privacy = counts(attack.teachers(rng), 150)

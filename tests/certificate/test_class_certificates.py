@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from numpy.typing import NDArray
 from oracles import several_classes as oracle
 from scipy.optimize import linprog
@@ -421,7 +421,8 @@ def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("groups", "alike"),
     [
-        *thorough(([VoterGroup(3, 0.5)], True), ([VoterGroup(2, 0.5, 0.3)], True)),
+        *thorough(([VoterGroup(3, 0.5)], True)),
+        *slow(([VoterGroup(2, 0.5, 0.3)], True)),
         ([VoterGroup(2, 1.0)], False),
     ],
 )

@@ -15,6 +15,7 @@ from functools import cache
 import highspy
 import numpy as np
 import pytest
+from cases import slow
 from scripts import PROGRAMS
 
 import darrm
@@ -33,7 +34,7 @@ def beside(before: str) -> tuple[dict[str, str], list[str]]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("before", ["highspy", "three", "lp", "mip", "linprog", "milp"])
+@pytest.mark.parametrize("before", ["three", "milp", *slow("highspy", "lp", "mip", "linprog")])
 def test_whatever_ran_before_solves_are_the_same_to_the_last_bit(before: str) -> None:
     """And whoever runs HiGHS afterwards chooses the number of threads, as the program looks itself."""
     assert beside(before)[0] == beside("nothing")[0]

@@ -121,7 +121,7 @@ def test_the_noise_that_is_named_is_enough_and_hardly_more(queries: int, epsilon
     assert 0.999 * epsilon < spent <= epsilon
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_time_limit_is_looked_at_in_the_loops_of_one_step() -> None:
     """One total of so many votes takes minutes."""
     start = time.monotonic()

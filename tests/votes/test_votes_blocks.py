@@ -85,7 +85,7 @@ def files(draw: st.DrawFn) -> bytes:
 
 
 @pytest.mark.thorough
-@settings(derandomize=True, max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(derandomize=True, max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 @given(content=files(), size=st.sampled_from(TINY))
 def test_files_mean_what_the_csv_module_says(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, size: int

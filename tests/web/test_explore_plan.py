@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from cases import thorough
+from cases import slow
 from oracles.explorer import HOME, errors, get, pre, wrong
 
 import darrm
@@ -259,7 +259,7 @@ CHOICES = [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("values", [CHOICES[1], CHOICES[5], *thorough(CHOICES[0], *CHOICES[2:5], *CHOICES[6:])])
+@pytest.mark.parametrize("values", [CHOICES[1], CHOICES[5], *slow(CHOICES[0], *CHOICES[2:5], *CHOICES[6:])])
 def test_command_and_python_make_the_same_plan(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:
