@@ -18,7 +18,7 @@ from darrm.design.design import SHAPES
 from darrm.errors import OutputError
 from darrm.numerics.arrays import Array
 from darrm.priors import Prior, parse, weights
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.majority import MajorityProblem, given_problem
 from darrm.storage.atomic import replacing
 from darrm_solvers.highs import set_options, silent
 
@@ -115,7 +115,11 @@ class GammaProgram:
 
 
 def linear_program(
-    problem: MajorityProblem, prior: Prior | str = "uniform", objective: str | None = None, shape: str = "free"
+    problem: MajorityProblem | None = None,
+    prior: Prior | str = "uniform",
+    objective: str | None = None,
+    shape: str = "free",
+    **parameters: Any,
 ) -> GammaProgram:
     """All constraints of the paper's linear program as arrays, with the multiset of corner points behind each.
 
@@ -131,7 +135,8 @@ def linear_program(
 
     Parameters
     ----------
-    problem : MajorityProblem
+    problem : MajorityProblem, optional
+        Or pass its parameters by name: ``linear_program(K=11, m=3, epsilon=0.1)``.
     prior, objective, shape
         As in `darrm.solve`; "monotone" adds rows that make gamma monotone.
 
@@ -164,6 +169,7 @@ def linear_program(
     >>> bool(abs(gamma - darrm.solve(problem).gamma).max() < 1e-6)
     True
     """
+    problem = given_problem("linear_program", problem, parameters)
     if not isinstance(problem, MajorityProblem):
         raise refusal("problem", "a MajorityProblem", type(problem).__name__, "Pass a decision to darrm.solve.")
     choice("shape", shape, SHAPES)

@@ -32,7 +32,7 @@ from darrm.priors.texts import parse
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import guarantees, profile_limits, profile_points
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.majority import given_problem
 from darrm_solvers import Progress, Status, solve_convex_by_cuts
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     Custom = Callable[[cvxpy.Expression], tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]]
 
-_ALLOWANCES = ("release_epsilon", "total_epsilon")  # in place of m; the second is the former name of the first
 CUTS = "cutting-planes"
 ENGINES = (CUTS, "full-list", "full-list-cvxpy")
 # Largest violation of the user's constraints by the certified table: solvers stop at about 1e-9, and repair scales.
@@ -197,7 +196,7 @@ def solve(
     >>> round(decision.expected_cost, 4)
     0.2889
     """
-    problem = _problem(problem, parameters)
+    problem = given_problem("solve", problem, parameters)
     for name, value in (("ordered", ordered), ("absent", absent)):
         truth(name, value)
     shape = "ordered" if ordered else choice("shape", shape, (*SHAPES, "ordered"))
@@ -244,32 +243,6 @@ def solve(
             report=report,
         )
     return Design(problem, table, goal, shape, gap=gap, profile=points, fewer=fewer)
-
-
-def _problem(problem: AnyProblem | None, parameters: dict[str, Any]) -> AnyProblem:
-    """The given problem, or the majority problem of the parameters."""
-    if problem is not None:
-        if not hasattr(type(problem), "exact_epsilon") or parameters:
-            raise InputError(
-                "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "
-                f"both. Got {problem!r} and {parameters}."
-            )
-        return problem
-    allowance = next((name for name in _ALLOWANCES if name in parameters), "m")
-    missing = [name for name in ("K", allowance, "epsilon") if name not in parameters]
-    if missing:
-        raise InputError(
-            f"solve needs a problem, or K, m (or release_epsilon) and epsilon. Missing: {', '.join(missing)}."
-        )
-    try:
-        return MajorityProblem(**parameters)
-    except TypeError as error:
-        names = (*MajorityProblem.__dataclass_fields__, "release_epsilon")
-        unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
-        if not unknown:
-            raise
-        allowed = ", ".join(names)
-        raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
 
 
 def _goal(problem: AnyProblem, prior: Prior | str | None, objective: str | Objective | None) -> Objective:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,13 +34,14 @@ from darrm.priors import Prior
 from darrm.priors.prior import errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
+from darrm.problem.majority import given_problem
 
 _SAME = 1e-9  # expected costs this close count as equal
 
 
 @usual_arithmetic
 def compare(
-    problem: AnyProblem,
+    problem: AnyProblem | None = None,
     prior: Prior | str | None = None,
     objective: str | Objective | None = None,
     *,
@@ -53,6 +55,7 @@ def compare(
     rng: np.random.Generator | None = None,
     extra: Mapping[str, ArrayLike] | None = None,
     time_limit: float = math.inf,
+    **parameters: Any,
 ) -> Comparison:
     """Compare the optimum with other mechanisms, for one release or for many labels at one total budget.
 
@@ -79,7 +82,8 @@ def compare(
 
     Parameters
     ----------
-    problem : MajorityProblem or DecisionProblem
+    problem : MajorityProblem or DecisionProblem, optional
+        Or pass the parameters of a majority by name: ``compare(K=11, m=3, epsilon=0.1)``.
     prior, objective
         As in `darrm.solve`; an accuracy is ``objective=darrm.objectives.truth([0.8])``. To choose a mechanism by this
         comparison, they must come from elsewhere than the votes or records to be protected.
@@ -127,6 +131,7 @@ def compare(
     0.046  exponential mechanism
     0.000  plain majority: not private
     """
+    problem = given_problem("compare", problem, parameters)
     if total_epsilon is not None:
         _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng, "extra": extra})
         totals = (queries, total_epsilon, total_delta, fallback_epsilon)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import overload
+from typing import Any, overload
 
 from darrm._validation import MAX_EPSILON, check_one_epsilon, real, refusal, shown, whole
 from darrm.errors import InputError
@@ -17,6 +17,8 @@ from darrm.problem.model import VoterModel
 _ONE_VOTER = (
     "Pass the epsilon of one voter, e.g. 0.1; non-private voters are a group: --group 25:inf, VoterGroup(25, math.inf)."
 )
+
+_ALLOWANCES = ("release_epsilon", "total_epsilon")  # in place of m; the second is the former name of the first
 
 
 @dataclass(frozen=True, init=False)
@@ -237,3 +239,29 @@ def _largest_factor(total: Fraction, epsilon: Fraction) -> float:
     except OverflowError:
         return math.inf
     return m if Fraction(m) * epsilon <= total else math.nextafter(m, 0.0)
+
+
+def given_problem(name: str, problem: Any, parameters: dict[str, Any]) -> Any:
+    """The problem that the function of this name got, or the majority problem of the parameters."""
+    if problem is not None:
+        if not hasattr(type(problem), "exact_epsilon") or parameters:
+            raise InputError(
+                "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "
+                f"both. Got {problem!r} and {parameters}."
+            )
+        return problem
+    allowance = next((name for name in _ALLOWANCES if name in parameters), "m")
+    missing = [name for name in ("K", allowance, "epsilon") if name not in parameters]
+    if missing:
+        raise InputError(
+            f"{name} needs a problem, or K, m (or release_epsilon) and epsilon. Missing: {', '.join(missing)}."
+        )
+    try:
+        return MajorityProblem(**parameters)
+    except TypeError as error:
+        names = (*MajorityProblem.__dataclass_fields__, "release_epsilon")
+        unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
+        if not unknown:
+            raise
+        allowed = ", ".join(names)
+        raise InputError(f"{name} has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error

@@ -59,6 +59,19 @@ def test_a_comparison_is_printed_as_a_table() -> None:
     assert others[0].split()[:3] == ["plain", "majority", "no"]
 
 
+def test_the_parameters_of_a_majority_do_for_a_problem() -> None:
+    given = {"K": 5, "m": 2, "epsilon": 0.1}
+    problem = darrm.MajorityProblem(**given)
+    assert [entry.error for entry in compare(**given)] == [entry.error for entry in compare(problem)]
+    assert np.array_equal(darrm.linear_program(**given).A, darrm.linear_program(problem).A)
+    with pytest.raises(InputError, match=r"compare needs a problem, or K, m .*\. Missing: m, epsilon\."):
+        compare(K=5)
+    with pytest.raises(InputError, match="linear_program has no parameter 'eps'"):
+        darrm.linear_program(K=5, m=2, epsilon=0.1, eps=0.1)
+    with pytest.raises(InputError, match="not both"):
+        compare(problem, K=5)
+
+
 @pytest.mark.first(1)
 def test_certificates_are_those_of_verify(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
     problem, entries = case
