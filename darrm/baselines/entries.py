@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 from darrm._lazy import view
 from darrm.certificate.certificate import Certificate
 from darrm.design.design import Design
+from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import exactly
@@ -216,15 +217,38 @@ class Comparison:
         found |= {f"total, {kind}": [entry.of[kind].spent for entry in self.entries] for kind in self.of}
         return {name: each for name, each in found.items() if any(value == value for value in each)}  # not all NaN
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write `columns` to a file, in the format of its ending: .csv, .json, .parquet, or .tex for LaTeX.
+    def gammas(self) -> dict[str, list[Any]]:
+        """Of one release of a majority: gamma of each mechanism by its name, from close votes to unanimous ones.
+
+        ``votes`` are "minority:majority", so a row of five voters is "2:3".
+
+        Raises
+        ------
+        InputError
+            For a decision, or at one total.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> darrm.compare(K=5, m=2, epsilon=0.1)[["gamma_opt"]].gammas()["votes"]
+        ['2:3', '1:4', '0:5']
+        """
+        if any(math.isnan(entry.error) for entry in self.entries):
+            raise InputError("Only one release of a majority has gammas. Use the table of each entry.")
+        K = len(self.entries[0].gamma) - 1
+        rows = range(K // 2 + 1, K + 1)
+        named = {entry.name: entry.gamma[K // 2 + 1 :].tolist() for entry in self.entries}
+        return {"votes": [f"{K - l}:{l}" for l in rows], **named}
+
+    def write(self, path: str | os.PathLike[str], *, gammas: bool = False) -> None:
+        """Write `columns`, or `gammas`, in the format of the ending: .csv, .json, .parquet, or .tex for LaTeX.
 
         Raises
         ------
         InputError, MissingExtraError, OutputError
             If the ending is another, pyarrow is missing for Parquet, or the file cannot be written.
         """
-        write(path, self.columns(), self._about())
+        write(path, self.gammas() if gammas else self.columns(), self._about())
 
     def _about(self) -> str:
         """What is compared, in one line."""

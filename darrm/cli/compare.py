@@ -67,6 +67,11 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
     metavar="NAME=GAMMA",
     help="For one release: a noise function of your own too, NAME=g0,...,gK or NAME=FILE of a design. Repeat for more.",
 )
+@click.option(
+    "--gammas",
+    type=outputs.TABLE,
+    help="For one release of a majority: write gamma of each mechanism here, in the formats of --out.",
+)
 @common.plot_option("noise functions and errors")
 @common.json_option
 def command(
@@ -78,6 +83,7 @@ def command(
     draws: int | None,
     out: Path | None,
     extra: tuple[str, ...],
+    gammas: Path | None,
     plot: Path | None,
     as_json: bool,
     **values: Any,
@@ -96,6 +102,8 @@ def command(
         values.pop("release_epsilon")
         if extra:
             raise InputError(f"--extra is for one release, not for a total of {queries} labels. Leave it out.")
+        if gammas is not None:
+            raise InputError(f"--gammas is for one release, not for a total of {queries} labels. Leave it out.")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, out, plot, as_json)
         return
@@ -109,7 +117,8 @@ def command(
         if value:
             raise InputError(f"--{name} is for one privacy budget of many labels. {_MANY}")
     asked = take_asked({**values, "columns": None, "objective": objective}, prior)
-    for name, value in {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}.items():
+    of_gammas = {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot, "gammas": gammas}
+    for name, value in of_gammas.items():
         if value is not None and values["group"]:
             raise InputError(f"--{name} goes with --K and --m, or with a privacy budget of --queries. Leave it out.")
     import numpy as np
@@ -124,8 +133,10 @@ def command(
     entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng, extra=own)
     problem = asked["problem"]
     _keep(out, entries)
+    if gammas is not None:
+        entries.write(gammas, gammas=True)
     common.draw(plot, lambda: plot_comparison(problem, entries))
-    common.wrote(out, plot)
+    common.wrote(out, gammas, plot)
     if as_json:
         common.print_json(
             {"problem": plain_values(problem), "mechanisms": [_values(entry, queries) for entry in entries]}
@@ -232,8 +243,8 @@ def _show_more(
         some = shown[start:end]
         title = "gamma by votes, minority:majority" + ", further mechanisms" * bool(start)
         gammas = common.table("votes", *(entry.name for entry in some), title=title)
-        for l in range(problem.K // 2 + 1, problem.K + 1):
-            gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in some))
+        for votes, *row in zip(*entries[[entry.name for entry in some]].gammas().values(), strict=True):
+            gammas.add_row(votes, *(f"{value:.4f}" for value in row))
         console.print(gammas)
     cancel = " (errors at votes for 0 and for 1 cancel in the mean)" * str(under).startswith("votes")
     console.print(

@@ -59,6 +59,23 @@ def test_a_comparison_is_printed_as_a_table() -> None:
     assert others[0].split()[:3] == ["plain", "majority", "no"]
 
 
+def test_gammas_are_a_table_of_their_own(tmp_path: Path) -> None:
+    some = compare(K=5, m=2, epsilon=0.1)[["gamma_opt", "Laplace noisy max"]]
+    assert some.gammas() == {
+        "votes": ["2:3", "1:4", "0:5"],
+        **{name: some[name].gamma[3:].tolist() for name in ("gamma_opt", "Laplace noisy max")},
+    }
+    some.write(tmp_path / "t.tex", gammas=True)
+    text = (tmp_path / "t.tex").read_text()
+    assert "votes & gamma opt & Laplace noisy max" in text
+    assert "2:3" in text
+    decision = compare(
+        darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], epsilon=1.0), objective=darrm.objectives.truth([0.8])
+    )
+    with pytest.raises(InputError, match="Only one release of a majority has gammas"):
+        decision.gammas()
+
+
 def test_the_parameters_of_a_majority_do_for_a_problem() -> None:
     given = {"K": 5, "m": 2, "epsilon": 0.1}
     problem = darrm.MajorityProblem(**given)

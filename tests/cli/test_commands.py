@@ -179,7 +179,7 @@ def test_release_speaks_on_standard_error_only(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "Wrote 3 labels" in captured.err
-    assert "Fixed voters" in captured.err
+    assert "Those of fixed voters do not" in captured.err
     lines = labels.read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[0] for line in lines] == ["id", "1", "2", "3"]
     assert {line.split(",")[1] for line in lines[1:]} <= {"0", "1"}
