@@ -2,10 +2,10 @@
 
     python benchmarks/studies/noisy_max_totals.py [--docs] [--quick]
 
-Takes: some five minutes, --quick half a minute. --docs writes docs/composition.md and docs/howto/pate.md.
+Takes: some five minutes, --quick half a minute. --docs writes docs/composition.md.
 
-Teachers are non-private, and one vote is affected. delta is 1e-5 for all labels together. Seconds
-are processor time of one core.
+The least noise for a total goes into docs/howto/pate.md. Teachers are non-private, and one vote is affected. delta is
+1e-5 for all labels together. Seconds are processor time of one core.
 """
 
 from __future__ import annotations
