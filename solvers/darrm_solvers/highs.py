@@ -81,26 +81,35 @@ def silent() -> Highs:
     return _class()()
 
 
+class _Run:
+    """A run of HiGHS; ``ended`` has one entry once ``answers`` has one."""
+
+    def __init__(self, highs: Highs) -> None:
+        self.highs = highs
+        self.answers: list[HighsStatus | BaseException] = []
+        self.ended: SimpleQueue[None] = SimpleQueue()
+
+
 class _Thread:
     """A thread that runs HiGHS for one other thread, and ends with that."""
 
     def __init__(self) -> None:
         self.process = os.getpid()  # a fork has no such thread
-        self.runs: SimpleQueue[tuple[Highs, SimpleQueue[HighsStatus | BaseException]] | None] = SimpleQueue()
+        self.runs: SimpleQueue[_Run | None] = SimpleQueue()
         threading.Thread(target=_serve, args=(self.runs,), name="darrm-highs", daemon=True).start()
 
     def __del__(self) -> None:
         self.runs.put(None)
 
 
-def _serve(runs: SimpleQueue[tuple[Highs, SimpleQueue[HighsStatus | BaseException]] | None]) -> None:
+def _serve(runs: SimpleQueue[_Run | None]) -> None:
     while (asked := runs.get()) is not None:
-        highs, ended = asked
         try:
-            ended.put(highs.run())
+            asked.answers.append(asked.highs.run())
         except BaseException as error:
-            ended.put(error)
-        del asked, highs, ended  # the next run may be long in coming
+            asked.answers.append(error)
+        asked.ended.put(None)
+        del asked  # the next run may be long in coming
 
 
 _OF_CALLER = threading.local()
@@ -118,15 +127,17 @@ def run(highs: Highs) -> HighsStatus:
             own = _OF_CALLER.thread = _Thread()
         except RuntimeError:  # no more threads here, or no longer
             return highs.run()
-    ended: SimpleQueue[HighsStatus | BaseException] = SimpleQueue()
-    own.runs.put((highs, ended))
+    asked = _Run(highs)
+    own.runs.put(asked)
     try:
-        answer = ended.get()
+        asked.ended.get()
     except BaseException:
         # Python would take the process down with a solver at work. HiGHS looks at its limit while it runs.
         set_options(highs, {"time_limit": 0.0})
-        ended.get()
+        if not asked.answers:  # else the entry may have been taken when the interrupt came
+            asked.ended.get()
         raise
+    [answer] = asked.answers
     if isinstance(answer, BaseException):
         raise answer
     return answer

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from queue import SimpleQueue
 
 import highspy
 import numpy as np
@@ -19,7 +20,7 @@ from cases import slow
 from scripts import PROGRAMS
 
 import darrm
-from darrm_solvers import LinearProgram, Solution, Status, solve_cvxpy, solve_highs
+from darrm_solvers import LinearProgram, Solution, Status, highs, solve_cvxpy, solve_highs
 
 PROBLEM = darrm.MajorityProblem(5, 2, 0.5, 1e-3)
 
@@ -133,3 +134,23 @@ def test_an_interrupt_ends_a_run(monkeypatch: pytest.MonkeyPatch, solve: Callabl
         solve(seconds)
     sender.join()
     assert solve(LinearProgram(np.ones(2), np.ones((1, 2)), np.ones(1))).status is Status.OPTIMAL  # not after that run
+
+
+def test_an_interrupt_that_comes_as_a_run_ends_does_not_wait_for_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = LinearProgram(np.ones(2), np.ones((1, 2)), np.ones(1))
+    assert solve_highs(small).status is Status.OPTIMAL  # now the thread of darrm is there
+    taken = []
+
+    class Interrupted(SimpleQueue[None]):
+        def get(self, block: bool = True, timeout: float | None = None) -> None:
+            assert not taken, "this would wait for ever"
+            super().get(timeout=60)
+            taken.append(True)
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(highs, "SimpleQueue", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            solve_highs(small)
+    assert taken
+    assert solve_highs(small).status is Status.OPTIMAL
