@@ -9,6 +9,7 @@ from darrm.accounting.noisy_max import CountMechanism
 from darrm.design.content import check_whole
 from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_text
 
 _FOREIGN = "dp_accounting"
@@ -19,6 +20,17 @@ def checked_design(design: object) -> Design:
     if not isinstance(design, Design):
         raise not_a_design("A ledger takes a Design", design)
     return design
+
+
+def check_planned(release: object, voters: str) -> None:
+    """`InputError` if a design that was planned for fixed voters is to be charged as one of fresh voters."""
+    if not isinstance(release, Design) or (release.planned_for, voters) != ("fixed", "fresh"):
+        return
+    if not without_privacy(release.problem.groups):
+        raise InputError(
+            "This design was planned for fixed voters, whose labels do not add up. Got a ledger of fresh voters. Use "
+            'a ledger of fixed ones (voters="fixed", --voters fixed), or plan for fresh voters.'
+        )
 
 
 def noise_of(release: object) -> float | None:

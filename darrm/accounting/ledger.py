@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, shown, truth
 from darrm.accounting import filters, rules
 from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, checked_note
-from darrm.accounting.charges import account_of, checked_design, labels_of, noise_of
+from darrm.accounting.charges import account_of, check_planned, checked_design, labels_of, noise_of
 from darrm.accounting.ledger_file import (
     FOR_FIXED,
     NO_SECOND,
@@ -163,6 +163,7 @@ class Ledger:
         of_one = design is not None and rule == "exact"  # other rules take other designs too
         noisy = noise_of(design) is not None
         kind = check_voters(voters, _epsilons(design)) if of_one else check_voters(voters)
+        check_planned(design, kind)
         if rule not in RULES:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if kind == "fixed" and rule not in FOR_FIXED:
@@ -260,7 +261,9 @@ class Ledger:
             If a file cannot be written.
         """
         n, note, again = check_count("n", n, _MOST_AT_ONCE), checked_note(note), truth("again", again)
-        account = account_of(what, adjacency, self._state().adjacency)  # may take long, so without the lock
+        before = self._state()
+        check_planned(what, before.voters)
+        account = account_of(what, adjacency, before.adjacency)  # may take long, so without the lock
         with batch_of(ids) as batch, held(self.path) as state, self._taken(state, account, n, note, batch, again):
             write(self.path, state)
 
@@ -294,6 +297,7 @@ class Ledger:
         checked_note(note)
         again = truth("again", again)
         before = self._state()
+        check_planned(design, before.voters)
         account = labels_of(design, before.adjacency)
         if callable(n):
             if before.ids is None:  # else rows that have a label are told from a spent budget, when their ids are known

@@ -22,7 +22,7 @@ _SAME = 1e-9
 _PER_NUMBER, _PER_HEX, _PER_LIST, _BESIDES = 28, 30, 12, 100_000
 
 
-def headed(values: dict[str, object], form: str = FORMAT, edition: int = VERSION) -> dict[str, object]:
+def headed(values: dict[str, object], form: str | None = None, edition: int | None = None) -> dict[str, object]:
     """``values`` as the content of a file: the format first, the version of darrm last."""
     from importlib.metadata import version  # loads email and more, so only writing a file waits for it
 
@@ -30,7 +30,8 @@ def headed(values: dict[str, object], form: str = FORMAT, edition: int = VERSION
         "python": platform.python_version(),
         **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
     }
-    return {"format": form, "version": edition, **values, "made_with": made_with}
+    edition = VERSION if edition is None else edition
+    return {"format": form or FORMAT, "version": edition, **values, "made_with": made_with}
 
 
 def check_filed(problem: object) -> None:

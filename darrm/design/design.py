@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -88,6 +89,9 @@ class Design(ForAnalysis):
     fewer : mapping from tuple of int to Design
         For absent voters: the decision for every vector of present voters, one number for each group, except all and
         none. Empty if all voters must be present.
+    planned_for : {"", "fresh", "fixed"}
+        The voters of the plan that made it, for its file and ledgers: a ledger of fresh voters does not take a design
+        that was planned for fixed ones.
 
     Attributes
     ----------
@@ -155,6 +159,7 @@ class Design(ForAnalysis):
     gap: float
     profile: tuple[tuple[float, float], ...]
     fewer: Mapping[tuple[int, ...], Design]
+    planned_for: str
     encoding: encodings.Encoding = field(init=False)
     certificate: Certificate = field(init=False)
     expected_cost: float = field(init=False)
@@ -172,7 +177,9 @@ class Design(ForAnalysis):
         fewer: Mapping[tuple[int, ...], Design] | None = None,
         *,
         ordered: bool = False,
+        planned_for: str = "",
     ) -> None:
+        choice("planned_for", planned_for, ("", "fresh", "fixed"))
         choice("shape", shape, (*SHAPES, "ordered"))
         encoding, values = encodings.of(problem, table), encodings.table(table, problem)
         values = np.frombuffer(values.tobytes()).reshape(values.shape)  # nothing can make it writeable again
@@ -200,6 +207,7 @@ class Design(ForAnalysis):
             "certificate": _proved(values, problem, encoding, profile),
             "gap": real("gap", gap, 0),
             "profile": profile_points(profile),
+            "planned_for": planned_for,
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -245,12 +253,13 @@ class Design(ForAnalysis):
         made = (self.problem, self.problem.voters, table, self.objective, self.shape, self.profile, self.gap)
         return *made, fewer
 
-    def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Design], tuple[object, ...]]:
         # Copies and pickles are constructed, and so verified, like any other design.
         goal: tuple[object, ...] = (self.objective, self.shape, None)
         if isinstance(self.objective, Paper) and self.encoding is encodings.GAMMA:
             goal = (self.objective.prior, self.shape, self.objective.name)
-        return Design, (self.problem, self.table, *goal, self.gap, self.profile, dict(self.fewer))
+        make = partial(Design, planned_for=self.planned_for)
+        return make, (self.problem, self.table, *goal, self.gap, self.profile, dict(self.fewer))
 
     def __repr__(self) -> str:
         problem = self.problem
@@ -501,7 +510,8 @@ def as_dict(design: Design) -> dict[str, object]:
 
 def in_file(design: Design) -> dict[str, object]:
     """The content of a design file, as plain JSON values: `as_dict` and the exact numbers."""
-    return {**as_dict(design), **_tables(design)}
+    planned = {"planned_for": design.planned_for} if design.planned_for else {}
+    return {**as_dict(design), **_tables(design), **planned}
 
 
 def _tables(design: Design) -> dict[str, object]:
@@ -600,7 +610,8 @@ def _made(
     if len(fewer) != len(parts):
         raise InputError("fewer has two tables for the same present voters")
     gap = math.inf if part["gap"] is None else part["gap"]
-    design = Design(problem, encodings.in_form(table, problem), objective, shape, name, gap, profile, fewer)
+    made = (problem, encodings.in_form(table, problem), objective, shape, name, gap, profile, fewer)
+    design = Design(*made, planned_for=part.get("planned_for", ""))
     if key == "table":
         check_same("expected_cost", design.expected_cost, part["expected_cost"])
     return design

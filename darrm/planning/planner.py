@@ -332,6 +332,7 @@ class _Planner:
         if curved:
             curve.append(self._step(end, setting, design))
         spent = _spent(budget, setting, design)
+        object.__setattr__(design, "planned_for", budget.voters)  # which this search made
         return Plan(
             design,
             budget.queries,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -1164,3 +1165,25 @@ def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
     ledger = Ledger.create(path, of_voters("ann", "ben", "eve"), total_epsilon=9.0, total_delta=1e-6, voters="fresh")
     ledger.charge(of_voters("bob", "ivy", "max"), 1)
     assert b'"names"' not in path.read_bytes()
+
+
+def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"queries": 5, "total_epsilon": 0.5, "total_delta": 1e-6, "compare": False}
+    voters: dict[str, Any] = {"K": 3, "epsilon": 1.0, "accuracy": 0.9, "max_affected": 1}
+    darrm.plan(**voters, **asked, voters="fixed").design.save(tmp_path / "plan.json")
+    fixed = darrm.load(tmp_path / "plan.json")
+    assert fixed.planned_for == copy.deepcopy(fixed).planned_for == "fixed"
+    budget: dict[str, Any] = {"total_epsilon": 9.0, "total_delta": 1e-6}
+    with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
+        Ledger.create(tmp_path / "a.json", fixed, **budget, voters="fresh")
+    assert not (tmp_path / "a.json").exists()
+    several = Ledger.create(tmp_path / "b.json", **budget, voters="fresh", rule="composed")
+    with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
+        several.charge(fixed)
+    with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
+        release(several, fixed, 1, tmp_path / "labels.csv")
+    Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed").charge(fixed, 5)
+    fresh = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, **asked, voters="fresh").design
+    assert fresh.planned_for == "fresh"
+    Ledger.create(tmp_path / "d.json", fresh, **budget, voters="fresh").charge(fresh, 5)
+    assert darrm.solve(K=3, m=1, epsilon=0.5).planned_for == ""
