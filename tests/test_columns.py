@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import slow
 from scripts import PROGRAMS
 
 import darrm
@@ -230,7 +231,7 @@ def test_bad_polars_frames() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["Categorical", "Enum", "String"])
+@pytest.mark.parametrize("kind", ["Categorical", *slow("Enum", "String")])
 def test_ids_of_a_polars_frame_may_be_categories(kind: str, tmp_path: Path) -> None:
     pl = pytest.importorskip("polars")
     given = with_ids("polars", ["x", "y", "z"])

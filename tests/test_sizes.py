@@ -69,7 +69,7 @@ def test_what_the_errors_say_fits_does_fit() -> None:
     assert _subsampling_seconds(10**7, 52) <= 60 < _subsampling_seconds(10**7, 53)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_as_many_counts_as_fit_are_made() -> None:
     """They take 1.6 GB."""
     assert darrm.votes.counts(np.zeros((200, 3), dtype=np.uint8), MILLION).shape == (200, MILLION)

@@ -127,7 +127,7 @@ def test_the_excess_with_a_cover_is_above_and_close(seed: int, direct: bool, mon
     assert here <= there <= here * 1.003
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_twenty_thousand_rows() -> None:
     """Votes of any middle, and one that goes from an answer to another."""
     rng = np.random.default_rng(5)

@@ -64,7 +64,7 @@ def test_no_row_needs_more_than_a_step(seed: int) -> None:
         assert over < 1e-6 + 1e-15 / unit
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_step_is_hardly_above_what_one_row_needs() -> None:
     """At large levels a row needs 2 KL: 1.2799 / sigma^2 at most, found on a fine grid of rows."""
     h = 1 / 40
@@ -265,7 +265,7 @@ def test_totals_without_numbers_of_votes() -> None:
         compose(GaussianNoisyMax(40.0), 1000, delta=0.0)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_mechanism_with_votes_is_counted_exactly() -> None:
     """25 teachers: 100 labels of (7.66, 1e-5) where any votes allow fewer."""
     exact = max_queries(GaussianNoisyMax(50**0.5, K=25, classes=3), 7.7, 1e-5)

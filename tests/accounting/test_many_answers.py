@@ -203,7 +203,7 @@ def test_a_relative_error_widens_on_both_sides() -> None:
     assert adaptive.most_epsilon(sets[1], 1e-3) <= adaptive.most_epsilon(sets[0], 1e-3) - 5e-4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
     rows = rows_of(GaussianNoisyMax(200.0), 3, 3)
     found = [by_grid(rows, n, 1e-5, 6) for n in (9900, 10_000, 10_001, 12_000)]
@@ -282,7 +282,7 @@ def test_what_has_no_parameter_is_refused() -> None:
         noisy_max_parameter(float, 30, 3.0, 1e-6, K=5, classes=3)  # type: ignore[arg-type]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_limit_of_two_classes_has_two_over_pi() -> None:
     """Many labels of little each: mu of the labels is sqrt(2 / pi) of that of the counts; three classes: .733."""
     from darrm.accounting.gaussian import gdp_mu

@@ -139,7 +139,7 @@ def test_permute_and_flip(rng: np.random.Generator) -> None:
     assert found["permute-and-flip", "10 at once"] > 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_private_labels(rng: np.random.Generator) -> None:
     found = judged(attack.private_labels(200_000, rng), rng)
     assert found["randomized response", "1"] > 0.97

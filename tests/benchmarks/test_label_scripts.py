@@ -68,7 +68,7 @@ def write_files(folder: Path) -> tuple[Path, Path]:
 PICTURES = ("spindles", "distributions", "tradeoff", "learning", "response")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_all_figures_of_files_with_the_format_of_the_data_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import slow
 from oracles import exact
 
 import darrm
@@ -138,7 +139,7 @@ def test_a_large_pass_gives_what_the_whole_gives(Delta: float, m: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["random", "dips", "spike"])
+@pytest.mark.parametrize("kind", ["random", *slow("dips", "spike")])
 @pytest.mark.parametrize("Delta", [0.0, 1e-3])
 def test_gaps_that_bounds_leave_are_looked_into(spaced: None, Delta: float, kind: str) -> None:
     """Where nothing counts as settled, each level has the worst of all its tables; some of these are in gaps."""

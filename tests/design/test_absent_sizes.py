@@ -6,7 +6,7 @@ import time
 from itertools import product
 
 import pytest
-from cases import thorough
+from cases import slow
 
 import darrm
 from darrm import DecisionProblem, InputError, VoterGroup, objectives
@@ -39,7 +39,7 @@ def test_what_takes_some_minutes_is_allowed(fine: DecisionProblem) -> None:
         (problem(12, 13, delta=1e-6), 181),
         (problem(12, 13, affected=7, delta=1e-6), 181),  # one reached voter too many
         (problem(750, affected=1), 750),  # for the size of the tables, not the multisets
-        *thorough(
+        *slow(
             (problem(501), 501),
             (problem(10**6, affected=1), 10**6),
             (problem(5, 5, 5, 5), 1295),
