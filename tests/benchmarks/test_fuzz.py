@@ -21,7 +21,7 @@ from darrm.tables import journal
 
 FUZZ = TOOLS / "fuzz"
 KEPT_WITH = "python 3.11.7, darrm 0.1.0, highspy 1.15.1, numpy 2.4.6, scipy 1.17.1"
-CASES = {"command": 12, "certificate": 25, "journal": 10, "design": 20, "table": 20}
+CASES = {"command": 25, "certificate": 25, "journal": 10, "design": 20, "table": 20}
 CASES |= {"decision": 15, "charges": 6, "plan": 10, "page": 15}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
 TARGETS += ("decision", "charges", "plan", "page")

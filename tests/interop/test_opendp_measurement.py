@@ -448,7 +448,7 @@ def test_bad_votes_release_nothing(votes: Any, said: str) -> None:
 @pytest.mark.thorough
 def test_the_extra_is_named_where_it_is_missing() -> None:
     ended = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=300, check=True)
-    assert re.fullmatch(r"opendp_measurement needs OpenDP\. Run: pip install darrm\[opendp\]\n", ended.stdout)
+    assert re.fullmatch(r"opendp_measurement needs OpenDP\. Run: pip install 'darrm\[opendp\]'\n", ended.stdout)
 
 
 def test_votes_with_names_are_not_taken_by_position() -> None:

@@ -314,6 +314,7 @@ class TestStopped:
 
         monkeypatch.setattr(_Search, "optima", endless)
         monkeypatch.setattr(designs, "solve", endless)
+        monkeypatch.setattr(designs, "one_label", endless)
         plan = darrm.plan(**asked, accuracy=0.7, max_affected=1, total_delta=1e-5)
         assert not plan.complete
         assert plan.wrong < 0.6
