@@ -58,7 +58,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make thorough` what repeats a kind; `make test` is for a minute.
+    """Leave to `make thorough` what repeats a kind.
 
     Quick are, of each test that is not marked, enough cases that each value of several parameters is there once, or the
     first `FEW` of one parameter. A list in which every case is a thing of its own and costs milliseconds, as a command

@@ -372,6 +372,7 @@ def test_a_file_may_allow_fewer_labels(book: Ledger, design: darrm.Design, allow
     assert book.status()["left"] == allowed - 5
 
 
+@pytest.mark.thorough
 def test_the_number_that_another_account_leaves_is_certified_again(tmp_path: Path, design: darrm.Design) -> None:
     budget = {"total_epsilon": 3, "total_delta": 1e-5, "voters": "fresh", "rule": "composed"}
     book = Ledger.create(tmp_path / "l.json", design, **budget)  # type: ignore[arg-type]
@@ -1167,12 +1168,12 @@ def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
     assert b'"names"' not in path.read_bytes()
 
 
-def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"queries": 5, "total_epsilon": 0.5, "total_delta": 1e-6, "compare": False}
-    voters: dict[str, Any] = {"K": 3, "epsilon": 1.0, "accuracy": 0.9, "max_affected": 1}
-    darrm.plan(**voters, **asked, voters="fixed").design.save(tmp_path / "plan.json")
+def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path: Path, design: darrm.Design) -> None:
+    assert design.planned_for == ""
+    darrm.Design(design.problem, design.gamma, design.prior, planned_for="fixed").save(tmp_path / "plan.json")
     fixed = darrm.load(tmp_path / "plan.json")
     assert fixed.planned_for == copy.deepcopy(fixed).planned_for == "fixed"
+    assert fixed == darrm.Design(design.problem, design.gamma, design.prior)
     budget: dict[str, Any] = {"total_epsilon": 9.0, "total_delta": 1e-6}
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         Ledger.create(tmp_path / "a.json", fixed, **budget, voters="fresh")
@@ -1182,8 +1183,12 @@ def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path:
         several.charge(fixed)
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         release(several, fixed, 1, tmp_path / "labels.csv")
-    Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed").charge(fixed, 5)
-    fresh = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, **asked, voters="fresh").design
-    assert fresh.planned_for == "fresh"
-    Ledger.create(tmp_path / "d.json", fresh, **budget, voters="fresh").charge(fresh, 5)
-    assert darrm.solve(K=3, m=1, epsilon=0.5).planned_for == ""
+    Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed", rule="composed").charge(fixed, 5)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+def test_a_plan_knows_its_voters(voters: str) -> None:
+    asked: dict[str, Any] = {"queries": 5, "total_epsilon": 0.5, "total_delta": 1e-6, "compare": False}
+    plan = darrm.plan([darrm.VoterGroup(3, 1.0)], accuracy=0.7, max_affected=1, **asked, voters=voters)
+    assert plan.design.planned_for == voters

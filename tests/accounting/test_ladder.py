@@ -158,6 +158,7 @@ def test_every_cell_has_the_cell_of_its_exchanged_rows(sigma: float) -> None:
     assert (few.mirror[few.mirror] == np.arange(len(few))).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sigma", "queries", "delta"),
     [(1e6, 10**7, 0.006), *slow((1e5, 10**7, 0.1), (1000.0, 10**6, 0.1), (1e4, 10**7, 1e-3))],

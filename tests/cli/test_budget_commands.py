@@ -52,6 +52,7 @@ def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsy
     assert "The profile holds for one release if" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     noise = ["budget", "--noisy-max", "40", "--delta", "1e-5"]
     total = run_json(capsys, *noise, "--queries", "30")

@@ -49,6 +49,7 @@ def test_every_part_of_the_budget_is_a_limit_of_its_own() -> None:
     assert least_cost(alike, same) == pytest.approx(least_cost(one_budget, replace(PARTS, of={})), abs=1e-7)
 
 
+@pytest.mark.thorough
 def test_no_table_within_all_budgets_costs_less() -> None:
     rng = np.random.default_rng(2)
     bound, least, kept, rule = least_cost(SHARES, PARTS), 1.0, 0, SHARES.best_rule()
@@ -128,6 +129,7 @@ def test_it_is_the_optimum_where_that_is_known(queries: int) -> None:
     assert plan.comparison.cost_at_least == pytest.approx(plan.design.expected_cost, rel=2e-3)
 
 
+@pytest.mark.thorough
 def test_it_is_below_the_plan_and_said(capsys: pytest.CaptureFixture[str]) -> None:
     asked = (
         "plan --K 11 --epsilon 1 --base-accuracy .9 --max-affected 1 --queries 50 --total-epsilon 4 --total-delta 1e-5"

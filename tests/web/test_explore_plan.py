@@ -169,6 +169,7 @@ def stated() -> Plan:
     return darrm.plan([group], **{name: value for name, value in ARGUMENTS.items() if name not in ("K", "epsilon")})
 
 
+@pytest.mark.thorough
 def test_a_plan_by_a_known_randomizer_is_that_of_the_library(client: Any, stated: Plan, small: Plan) -> None:
     text = html.unescape(get(client, "/", **STATED, plan="now").text)
     assert stated.wrong < small.wrong
