@@ -207,7 +207,7 @@ def test_mnist_of_pate_2018() -> None:
     assert 640 <= max_queries(MNIST, 2.0125, 1e-5) < 660
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_classes_of_adult_are_counted_exactly() -> None:
     """250 teachers who all vote, with no cap on labels; the ladder has 2.78 for 524 labels."""
     adult = ConfidentNoisyMax(300, 200, 40, K=250, classes=2)

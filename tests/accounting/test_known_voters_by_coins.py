@@ -195,9 +195,9 @@ LONGER: list[tuple[Release, list[Group], int]] = [
     (eighths((4,), 41), [Group(4, 2, SKEWED)], 2),
     (eighths((4,), 42), [Group(4, 2, QUARTER, 1)], 2),
     (by_ones(majority(4)), [Group(4, 2, QUARTER)], 2),
-    (eighths((3,), 43), [Group(3, 1, TENTH)], 3),
 ]
 LONGEST: list[tuple[Release, list[Group], int]] = [
+    (eighths((3,), 43), [Group(3, 1, TENTH)], 3),
     (eighths((3,), 44), [Group(3, 1, SKEWED, 1)], 3),
     (eighths((2, 2), 46), [Group(2, 2, SKEWED), Group(2, 1, None, ratio=F(3, 2))], 2),
     (shares(2, 3, 3, 47), [Group(2, 1, UNSURE)], 2),

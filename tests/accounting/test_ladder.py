@@ -241,7 +241,7 @@ def test_the_least_noise_of_a_total_and_the_most_labels_of_a_noise(queries: int,
     assert max_queries(GaussianNoisyMax(sigma), epsilon, 1e-5) == most
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_noise_and_labels_without_numbers_of_votes() -> None:
     assert noisy_max_parameter(GaussianNoisyMax, 100, 4.0, 1e-5) == any_votes_sigma(100, 4.0, 1e-5)
     assert noisy_max_parameter(GaussianNoisyMax, 100, 4.0, 1e-5, K=250, classes=10) == any_votes_sigma(100, 4.0, 1e-5)

@@ -199,7 +199,7 @@ def test_no_adaptive_choice_of_noise_breaks_the_filter(
     assert epsilon == 6 or found[0] > 0.2 * delta
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_ledger_at_the_size_of_pate(tmp_path: Path) -> None:
     """The same labels by every rule: the ladder, its prefix beside other charges, and the divergence of the counts."""
     noisy = GaussianNoisyMax(40.0, K=250, classes=10)

@@ -123,7 +123,7 @@ def test_gaussian_dp_at_its_ends() -> None:
     assert compose(GaussianNoisyMax(1e160, K=250, classes=10), 1, delta=1e-5).upper < 1e-150
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_totals_where_votes_are_too_many_to_list() -> None:
     """250 teachers and ten classes: Renyi and Gaussian DP, and the composition of stated epsilons."""
     votes = {"K": 250, "classes": 10}

@@ -37,8 +37,8 @@ def nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     ("K", "classes", "queries"),
     [
         (250, 10, 6),
-        pytest.param(250, 10, 1000, marks=pytest.mark.thorough),
-        pytest.param(1000, 4, 1000, marks=pytest.mark.thorough),
+        pytest.param(250, 10, 1000, marks=pytest.mark.slow),
+        pytest.param(1000, 4, 1000, marks=pytest.mark.slow),
     ],
 )
 def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classes: int, queries: int) -> None:
@@ -107,6 +107,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
         fresh_plurality(250, 1.0, 1, "replace-one", None, None, 8, 1e-5, 10, 0.75, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queries", "epsilon", "delta"),
     [
