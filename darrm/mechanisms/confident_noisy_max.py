@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_count, check_orders, check_positive, real, whole
+from darrm._validation import check_count, check_orders, check_positive, real
 from darrm.errors import InputError
 from darrm.mechanisms.counted_votes import OfCounts, checked_votes
 from darrm.mechanisms.label_chances import Chances
@@ -135,12 +135,6 @@ class ConfidentNoisyMax(OfCounts):
         InputError
         """
         return self._chances(checked_votes(counts)).values
-
-    def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 3): [l, o], with 2 for "none"."""
-        k = whole("k", k)
-        ones = np.arange(k + 1)
-        return self._chances(np.stack([k - ones, ones], axis=1)).values
 
     def rdp(self, orders: ArrayLike) -> Array:
         """lambda (1 / sigma^2 + 1 / (2 sigma_check^2)) for one query with a label, for any votes and classes; nats."""

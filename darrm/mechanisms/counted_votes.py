@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, array, check_count
+from darrm._validation import MAX_CLASSES, array, check_count, whole
 from darrm.errors import InputError
+from darrm.mechanisms.label_chances import Chances
+from darrm.numerics.arrays import Array
 from darrm.problem.groups import VoterGroup
 from darrm.problem.model import VoterModel
 
@@ -80,6 +82,19 @@ class OfCounts:
                 f"{value!r} for it. Make a new mechanism, with its own total."
             )
         super().__setattr__(name, value)
+
+    def _chances(self, votes: NDArray[np.int64]) -> Chances:
+        """Pr[label | votes] of checked votes, with what is proved of their error."""
+        raise NotImplementedError
+
+    def kernel(self, k: int) -> Array:
+        """Pr[label = o | l of k votes are for class 1], two classes: [l, o], as of `release`, with "none" last if any.
+
+        Shape (k + 1, 2), or (k + 1, 3) if a query may have no label.
+        """
+        k = whole("k", k)
+        ones = np.arange(k + 1)
+        return self._chances(np.stack([k - ones, ones], axis=1)).values
 
     def _to_release(self, counts: ArrayLike) -> NDArray[np.int64]:
         """Checked votes that may be released: of K voters and all classes, or else all of one sum."""

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_orders, check_positive, whole
+from darrm._validation import check_orders, check_positive
 from darrm.design.columns import check_design_file
 from darrm.design.content import headed
 from darrm.errors import InputError
@@ -50,12 +50,6 @@ class NoisyMax(OfCounts, ABC):
     def _chances(self, votes: NDArray[np.int64]) -> Chances:
         """Those of checked votes, with what is proved of their error."""
         return of_noise(self._law, float(min(self._rate, _MOST)), votes)
-
-    def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; those of `release`."""
-        k = whole("k", k)
-        ones = np.arange(k + 1)
-        return self._chances(np.stack([k - ones, ones], axis=1)).values
 
     def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """One private label for each row of counts.
