@@ -261,6 +261,12 @@ class Design(ForAnalysis):
         make = partial(Design, planned_for=self.planned_for)
         return make, (self.problem, self.table, *goal, self.gap, self.profile, dict(self.fewer))
 
+    def for_plan(self, voters: str) -> Design:
+        """The same design, with the voters of the plan that made it; nothing that was verified depends on them."""
+        made = object.__new__(Design)
+        made.__dict__.update({**self.__dict__, "planned_for": voters})
+        return made
+
     def __repr__(self) -> str:
         problem = self.problem
         groups = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in problem.groups)

@@ -49,7 +49,7 @@ _MOST_RAISED = 4.0  # times, in one round
 
 def planned(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
     """`design_for_kinds` if each group has a budget of its own, else `darrm.planning.designs.design_within`."""
-    return (design_for_kinds if setting.shares else design_within)(setting, budget, found)
+    return (design_for_kinds if setting.shares else design_within)(setting, budget, found).for_plan(budget.voters)
 
 
 def design_for_kinds(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:

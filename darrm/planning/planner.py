@@ -332,7 +332,6 @@ class _Planner:
         if curved:
             curve.append(self._step(end, setting, design))
         spent = _spent(budget, setting, design)
-        object.__setattr__(design, "planned_for", budget.voters)  # which this search made
         return Plan(
             design,
             budget.queries,
@@ -372,7 +371,7 @@ class _Planner:
                     f"{fewer}.{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
                 ) from None
             self._complete = False
-            design = paid
+            design = paid.for_plan(self._budget.voters)
         except InputError as error:
             others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
             raise InputError(f"{error}{others}") from None
