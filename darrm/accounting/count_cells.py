@@ -27,6 +27,8 @@ _ROOT = math.sqrt(2)
 _FAR = 40.0  # an m at which the third answer has probability 0 in float64
 _WIDE, _STEEP = 2.5, 16.0  # of a loss / sqrt(s), and of it times z, within which the nodes suffice
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_FEWER = np.polynomial.legendre.leggauss(10)  # as near to 40 nodes as 20 are, over a cell and where little changes
+_SMALL, _LITTLE = 0.1, 8.0  # a shift; the change of an exponent
 _AXIS_D = ((0.8, 0.025), (2.0, 0.05), (math.inf, 0.06))  # widths of cells, and up to which |d| and |m|
 _AXIS_M = ((2.5, 0.06), (math.inf, 0.15))
 _USUAL_REACH = 7.5
@@ -101,14 +103,16 @@ def divergence(loss: Array, z: Array, s: float) -> Array:
         return np.broadcast_to(alone, (z.size, *loss.shape))
     root = math.sqrt(s)
     found = np.zeros((z.size, *loss.shape))
-    for node, weight in zip((1 + _NODES) / 2, _WEIGHTS, strict=True):
-        x = loss * node
+    size, reach = float(np.abs(loss).max(initial=0.0)), float(np.abs(z).max(initial=1.0))
+    changes = size * (1 + reach / root + size / s)
+    for node, weight in zip(*(_FEWER if changes <= _LITTLE else (_NODES, _WEIGHTS)), strict=True):
+        x = loss * (1 + node) / 2
         term = weight * loss * np.expm1(loss - x) * np.exp(-x * (z[0] / root + x / (2 * s)))
         factor = np.exp(-x * ((z[1] - z[0]) / root)) if z.size > 1 else 1.0
         for each in found:
             each += term
             term *= factor
-    wide = np.abs(loss) > root * min(_WIDE, _STEEP / float(np.abs(z).max(initial=1.0)))
+    wide = np.abs(loss) > root * min(_WIDE, _STEEP / reach)
     if wide.any():
         far = loss[wide]
         for each, at in zip(found, z.tolist(), strict=True):
@@ -141,7 +145,7 @@ def _first(d: Array, m: Array) -> Array:
     ends = np.concatenate([below, m[1:-2]])
     middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
     pieces = np.zeros((d.size, half.size))
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+    for node, weight in zip(*_FEWER, strict=True):
         pieces += weight / _ROOT * half * _edge(d[:, None], (middle + half * node)[None])
     return np.concatenate([pieces.cumsum(axis=1)[:, below.size - 2 :], alone], axis=1)
 
@@ -181,9 +185,9 @@ def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
         for x in (d, d - move)
     )
     moved = np.stack([np.zeros_like(P[0])] * 3)
-    for node, weight in zip(_NODES, _WEIGHTS * move / 2, strict=True):
+    for node, weight in zip(*(_FEWER if shift <= _SMALL else (_NODES, _WEIGHTS)), strict=True):
         at = (d - move * (1 - node) / 2)[:, None]
-        moved += weight * np.stack([_first_slope(at, m), -_first_slope(-at, m), _other_slope(at, m)])
+        moved += weight * move / 2 * np.stack([_first_slope(at, m), -_first_slope(-at, m), _other_slope(at, m)])
     low, high, near, far = d[:-1, None] - move, d[1:, None], m[None, :-1], m[None, 1:]
     outside = (high + far <= -_ROOT * reach) | (far - low <= -_ROOT * reach) | ((near >= reach) & (near < _FAR))
     # Where P and Q of an answer are below a share of the pad, it takes no part.
