@@ -62,10 +62,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Quick are, of each test that is not marked, enough cases that each value of several parameters is there once, or the
     first `FEW` of one parameter. A list in which every case is a thing of its own and costs milliseconds, as a command
-    or a stored file, is marked `every`; one whose cases cost more than a tenth of a second, `first(n)`.
+    or a stored file, is marked `every`; one whose cases cost more than a tenth of a second, `first(n)`. Of a grid of
+    many such cases `first(n, most)` leaves all but ``most`` to `make slow`.
     """
     for _, group in groupby(items, key=lambda item: (item.parent, getattr(item, "originalname", item.name))):
-        cases = [case for case in group if not any(case.get_closest_marker(kind) for kind in LEFT)]
+        cases = [case for case in group if not case.get_closest_marker("slow")]
+        limits = cases[0].get_closest_marker("first") if cases else None
+        if limits and len(limits.args) > 1:
+            beyond = list(beyond_each_value(cases))
+            for case in [*(case for case in cases if case not in beyond), *beyond][limits.args[1] :]:
+                case.add_marker(pytest.mark.slow)
+        cases = [case for case in cases if not any(case.get_closest_marker(kind) for kind in LEFT)]
         if not cases or not hasattr(cases[0], "callspec") or cases[0].get_closest_marker("every"):
             continue
         several = len(list(cases[0].iter_markers("parametrize"))) > 1

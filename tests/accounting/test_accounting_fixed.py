@@ -205,7 +205,7 @@ def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[d
     return made
 
 
-@pytest.mark.first(1)
+@pytest.mark.first(1, 14)
 @pytest.mark.parametrize(
     ("K", "max_affected", "Q", "adaptive"),
     [

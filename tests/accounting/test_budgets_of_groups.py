@@ -266,7 +266,7 @@ def test_one_label_is_the_optimum_of_one_program(delta: float) -> None:
     assert plain.wrong == pytest.approx(least_wrong([2, 3], 1.2, pairs, delta), abs=1e-7)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_second_budget_for_each_group() -> None:
     """With a known randomizer, each group has a second budget, and all four are kept by one table."""
     groups = [darrm.VoterGroup(count, 1.0, randomizer="randomized response", colluders=0) for count in (3, 6)]

@@ -109,7 +109,7 @@ def brink(sigma: float, sigma_check: float) -> tuple[list[Pair], list[Pair]]:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "sigma_check", "answers", "queries"), [(6.0, 4.0, 12, 30), (9.0, 40.0, 25, 25)])
 def test_labels_and_checks_in_any_order_cost_less(sigma: float, sigma_check: float, answers: int, queries: int) -> None:
     rows = brink(sigma, sigma_check)
@@ -197,7 +197,7 @@ def test_narrow_noise_of_checks_is_that_of_the_largest_count() -> None:
     assert found.pad == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_mnist_of_pate_2018() -> None:
     """2.004 by a ladder without rounding and with joint strategies up to 1.97; 3.17 by Renyi DP in the paper."""
     total = compose(MNIST, 640, delta=1e-5)

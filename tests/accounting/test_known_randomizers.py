@@ -182,7 +182,9 @@ HEAVY = [entry for entry in GOLDEN["plain_majority"] if entry not in LIGHT]
 
 
 @pytest.mark.every
-@pytest.mark.parametrize("entry", [*LIGHT, *thorough(*HEAVY)])
+@pytest.mark.parametrize(
+    "entry", [*LIGHT, *thorough(*HEAVY[::4]), *slow(*(one for i, one in enumerate(HEAVY) if i % 4))]
+)
 def test_totals_of_the_plain_majority(entry: dict[str, Any]) -> None:
     design = majority_of(entry["K"], entry["eps"], entry["c"])
     assert design.certificate.tight_epsilon == pytest.approx(entry["tight_one_label"], rel=1e-7)
@@ -201,7 +203,7 @@ def test_totals_with_colluders(entry: dict[str, Any]) -> None:
     assert total.upper <= entry["plain_upper"] * (1 + 1e-6)
 
 
-@pytest.mark.first(4)
+@pytest.mark.first(4, 12)
 @pytest.mark.parametrize(
     "entry",
     [*[one for one in DESIGNS if one not in LONG], *slow(*LONG)],

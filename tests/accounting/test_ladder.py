@@ -77,10 +77,10 @@ def test_a_step_is_hardly_above_what_one_row_needs() -> None:
     assert 1.2798 * h * h < most < limit < 1.004 * most
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "s", "z"),
-    [(40.0, 0.01, 5.5), *slow((1.0, 12.0, 3.0), (3.0, 9.0, -1.0), (40.0, 0.1, 5.0))],
+    [(40.0, 0.01, 5.5), (1.0, 12.0, 3.0), (3.0, 9.0, -1.0), (40.0, 0.1, 5.0)],
 )
 def test_cells_bound_rows_between_their_corners(sigma: float, s: float, z: float) -> None:
     """2 (T_r G_s - G_s) / psi_s of rows between the corners, in fifty digits, is below the largest of the cells."""
@@ -158,10 +158,10 @@ def test_every_cell_has_the_cell_of_its_exchanged_rows(sigma: float) -> None:
     assert (few.mirror[few.mirror] == np.arange(len(few))).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "queries", "delta"),
-    [(1e6, 10**7, 0.006), *slow((1e5, 10**7, 0.1), (1000.0, 10**6, 0.1), (1e4, 10**7, 1e-3))],
+    [(1e6, 10**7, 0.006), (1e5, 10**7, 0.1), (1000.0, 10**6, 0.1), (1e4, 10**7, 1e-3)],
 )
 def test_large_pads_are_no_more_than_what_they_may_be(sigma: float, queries: int, delta: float) -> None:
     found = climb(1 / sigma, queries, delta * 1e-2)
@@ -190,7 +190,7 @@ def test_strategies_of_listed_rows_cost_less(sigma: float, queries: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("sigma", "K", "classes", "queries"), [*thorough((50**0.5, 25, 3, 100), (2.0, 9, 4, 20)), *slow((1.1, 10, 2, 30))]
+    ("sigma", "K", "classes", "queries"), [*thorough((2.0, 9, 4, 20)), *slow((50**0.5, 25, 3, 100), (1.1, 10, 2, 30))]
 )
 def test_exact_totals_of_given_votes_cost_less(sigma: float, K: int, classes: int, queries: int) -> None:
     exact = compose(GaussianNoisyMax(sigma, K=K, classes=classes), queries, delta=1e-5)

@@ -47,7 +47,7 @@ def space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corner_pass, "_SMALL", 0)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(2, 12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spacing", [2, 3, 8])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])

@@ -26,6 +26,7 @@ def printed(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.first(4, 8)
 @pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
 @pytest.mark.parametrize("command", ["solve", "verify", "compare", *thorough("demo")])
 def test_lines_fit_the_terminal(

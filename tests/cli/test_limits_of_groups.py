@@ -108,7 +108,7 @@ def test_budget_of_each_group(file: str, capsys: pytest.CaptureFixture[str]) -> 
     assert "(1, 1e-06) for a change in group 1 and (4, 1e-06) for a change in group 2 cover 3 labels" in said
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     command = f"plan {GROUPS} --no-comparison --queries 3 --total-epsilon .5,1 --total-delta 1e-6 --voters fresh"
@@ -162,7 +162,7 @@ def test_reports_and_profiles_of_one_kind(file: str, capsys: pytest.CaptureFixtu
     assert "all changes have one limit" in printed_error(capsys, ["report", "one.json", "--kind", "group 1"])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_mechanisms_are_compared_at_every_limit(capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, f"compare {GROUPS} --release-epsilon 0.3,1")
     assert "0.3 / 1 yes" in said

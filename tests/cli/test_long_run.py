@@ -61,7 +61,7 @@ def test_nothing_is_said_on_request(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_solve_beside_a_script_says_so_and_prints_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal, as long as its time limit."""
     monkeypatch.delenv(long_run.QUIET)

@@ -114,7 +114,7 @@ def test_copies_share_the_labels_and_pickles_and_clones_keep_the_assumption() ->
     assert {field.name for field in fields(restored)} > set(old)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_ledger_keeps_the_budget_and_knows_the_assumption(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     options = {"queries": 10, "colluders": 1, "ledger": path, "ledger_create": True}

@@ -321,7 +321,7 @@ def test_labels_are_composed_as_often_as_told(designs: dict[str, Any]) -> None:
     assert flat > max(cost(labels(12)), cost(gaussian(6.0)), cost(many(gaussian(12.0), 3)))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_fixed_voters_composed_are_several_sets_of_them(designs: dict[str, Any]) -> None:
     event = dp_event(designs["majority"], voters="fixed", queries=10**6)
     for n in (1, 3):

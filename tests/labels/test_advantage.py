@@ -480,7 +480,7 @@ def test_extreme_bags_count_strictly() -> None:
     assert bounds.extreme_bags(0.25, 4, threshold=0.0) == pytest.approx(1 - 4 * 0.25 * 0.75**3)
 
 
-@pytest.mark.first(1)
+@pytest.mark.first(1, 8)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 600.0])
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 120])
 def test_geometric_proportions_by_their_neighbours_are_those_of_the_kernel(k: int, epsilon: float) -> None:

@@ -295,7 +295,7 @@ def test_laplace_odds_between_two_changes_are_those_of_all(k: int, epsilon: floa
             assert part.moved(float(x)) == whole.moved(float(x))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_laplace_percentiles_of_unlike_bags_are_found() -> None:
     """The first bag is no guide to the others, and the largest value has mass of its own."""
     bags = np.vstack([np.full((1, 5), 1e-6), ETA[:95].reshape(-1, 5), np.full((1, 5), 0.5)])

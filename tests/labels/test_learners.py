@@ -259,6 +259,7 @@ def in_bags(mechanism: Any) -> Fit:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 1)
 @seeded
 @pytest.mark.parametrize(
     "fit",
@@ -501,6 +502,7 @@ def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> No
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 150)
 @parametrize_with_checks(OTHERS, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

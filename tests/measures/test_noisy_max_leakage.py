@@ -75,7 +75,7 @@ def test_kernels_are_those_of_the_release() -> None:
         assert mechanism.kernel(6) == pytest.approx(np.array(wanted), rel=1e-13)
 
 
-@pytest.mark.first(1)
+@pytest.mark.first(1, 3)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_leakage_by_its_definition_and_below_its_bounds(scale: dict[str, float]) -> None:
     for m, most in (VOTES if "gamma" in scale else {2: 3, 3: 1}).items():

@@ -36,7 +36,7 @@ ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
 }
 
 
-@pytest.mark.first(1)
+@pytest.mark.first(1, 24)
 @pytest.mark.parametrize("kind", ORACLES)
 @pytest.mark.parametrize("counts", [*COUNTS[:4], *thorough(*COUNTS[4:])])
 @pytest.mark.parametrize("parameter", [0.3, 0.9, 2.5])

@@ -133,6 +133,7 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("total", "pays"),
     [

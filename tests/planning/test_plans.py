@@ -77,9 +77,10 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 
 
 FEW = ("failing voters", "not private", "fixed below their price")
+LEFT = [name for name in PROBLEMS if name not in FEW]
 
 
-@pytest.fixture(scope="module", params=[*FEW, *thorough(*(name for name in PROBLEMS if name not in FEW))])
+@pytest.fixture(scope="module", params=[*FEW, *thorough(*LEFT[::2]), *slow(*LEFT[1::2])])
 def planned(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Plan]:
     return PROBLEMS[request.param], darrm.plan(**PROBLEMS[request.param])
 

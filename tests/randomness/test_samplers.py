@@ -300,6 +300,7 @@ def _biased(monkeypatch: pytest.MonkeyPatch) -> None:
 # Exchangeable words order a set as well as fair ones do, and so they nearly do what exponential noise asks of them.
 # Noise times a weight has no side where both have one.
 @pytest.mark.thorough
+@pytest.mark.first(0, 12)
 @pytest.mark.usefixtures("_biased")
 @pytest.mark.parametrize(
     "name", sorted(SAMPLERS.keys() - {"bags", "PermuteAndFlip", "NoisyWeightedLabelProportions, noise"})

@@ -68,6 +68,7 @@ def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[DecisionDesi
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_the_rows_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     shown = classes.telling(design)

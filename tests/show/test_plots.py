@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow
 from scripts import PROGRAMS
 
 import darrm
@@ -60,7 +60,7 @@ def test_svg_names_what_it_shows(tmp_path: Path, problem: darrm.MajorityProblem,
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("K", [8, *thorough(1, 3, 11, 101)])
+@pytest.mark.parametrize("K", [8, *slow(1, 3, 11, 101)])
 def test_votes_are_counted_in_whole_numbers(K: int) -> None:
     problem = darrm.MajorityProblem(K=K, m=1, epsilon=0.1)
     axes = [plot_gamma(problem, {"one": np.ones(K + 1)}), plots.plot_comparison(problem, compare(problem)[:1])[0]]

@@ -67,7 +67,7 @@ def design() -> darrm.Design:
     return darrm.solve(K=5, m=2, epsilon=0.5)
 
 
-@pytest.mark.first(1)
+@pytest.mark.first(1, 4)
 def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     K = design.problem.K

@@ -199,7 +199,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [True, *slow(False)], ids=["some wrong", "all right"])
 def test_ten_clients_at_once_get_what_each_gets_alone(server: Server, wrong: bool) -> None:
     """On every page; of five of them every question twice."""

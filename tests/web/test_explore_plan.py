@@ -260,7 +260,7 @@ CHOICES = [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("values", [CHOICES[1], CHOICES[5], *slow(CHOICES[0], *CHOICES[2:5], *CHOICES[6:])])
+@pytest.mark.parametrize("values", [CHOICES[1], *slow(CHOICES[0], *CHOICES[2:])])
 def test_command_and_python_make_the_same_plan(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:
