@@ -41,6 +41,7 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT / "docs"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", long_ones_last([page for page in PAGES if fenced(page, "pycon")]), ids=named)
 def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -67,6 +68,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     exec(compile("\n".join(fenced(page, "python")), str(page), "exec"), names)
 
 
+@pytest.mark.thorough
 def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {}
     exec("\n".join(fenced(ROOT / "docs" / "howto" / "objectives.md", "python")), names)

@@ -98,12 +98,14 @@ def test_a_plan_loads_no_statistics() -> None:
     assert not loaded & {"scipy.stats", "scipy.optimize", "matplotlib", "pandas", "cvxpy"}
 
 
+@pytest.mark.thorough
 def test_releasing_needs_no_solver() -> None:
     # One module each of the libraries that only solving, drawing and learning need.
     loaded = loaded_by("import darrm; darrm.load; darrm.verify; darrm.mechanisms.DaRRM")
     assert not loaded & {"cvxpy", "highspy", "matplotlib", "sklearn", "joblib"}
 
 
+@pytest.mark.thorough
 def test_help_is_quick() -> None:
     program = PROGRAMS / "help_seconds.py"
     seconds = []
@@ -200,6 +202,7 @@ def test_no_path_of_one_machine() -> None:
     assert [(label(path), found) for path, text in texts() for found in re.findall(anywhere, text)] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions: run on Linux or macOS")
 def test_the_package_works_where_nothing_can_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "locked"

@@ -33,6 +33,7 @@ def commands(block: str) -> list[list[str]]:
     return [shlex.split(line) for line in re.findall(r"^\$ darrm (.*)$", block.replace("\\\n", " "), re.MULTILINE)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [0, 1], ids=["one label", "many labels"])
 def test_python_examples_print_what_they_say(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -85,6 +85,7 @@ def test_subsampling_counts_each_draw(K: int) -> None:
             assert value == abs(ahead) / math.comb(K, m)
 
 
+@pytest.mark.thorough
 def test_subsampling_many_votes_takes_seconds() -> None:
     start = time.process_time()
     gamma = darrm.baselines.subsampling(3001, 1501)

@@ -93,6 +93,7 @@ def test_a_wheel_without_a_file_is_refused(wheel: list[str], lost: str) -> None:
     assert f"the wheel lacks {lost}" in release_check.wheel_problems(short, [])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("added", ["tests/test_supply.py", "darrm/__pycache__/x.pyc", "darrm/secret.json"])
 def test_a_wheel_with_another_file_is_refused(wheel: list[str], added: str) -> None:
     (problem,) = release_check.wheel_problems([*wheel, added], committed())
@@ -306,6 +307,7 @@ def test_ensembles_leave_the_network_alone(tmp_path: Path) -> None:
     assert left_the_machine(watched(tmp_path, "train.py")) == []
 
 
+@pytest.mark.thorough
 def test_reading_unpickles_nothing(tmp_path: Path) -> None:
     darrm.solve(K=5, m=2, epsilon=0.5).save(tmp_path / "design.json")
     shutil.copyfile(ROOT / "darrm" / "votes" / "examples" / "fresh_t11.csv", tmp_path / "votes.csv")

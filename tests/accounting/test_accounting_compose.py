@@ -64,7 +64,7 @@ def test_bounds_hold_what_brute_force_finds(K: int, queries: int, Delta: float, 
         assert brute(list(points), queries, math.exp(found.lower * (1 - 1e-6))) >= delta * (1 - 1e-4)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("shape", "at_most", "around", "outer_around"),
     [("free", 5.33, 5.3103, 6.28), ("monotone", 5.08, 5.0643, 5.59)],
@@ -143,6 +143,7 @@ def test_one_query_costs_what_verify_says() -> None:
         assert total.upper == pytest.approx(design.certificate.tight_epsilon, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_pure_privacy_adds_up_and_no_more() -> None:
     design = darrm.solve(K=11, m=3, epsilon=0.1)
     for queries in (1, 10, 3000):
@@ -186,7 +187,7 @@ def test_whoever_is_present_counts_for_the_tight_epsilon() -> None:
     assert compose(design, 5, delta=0.0, voters="fresh").upper == pytest.approx(5.0)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("K", "m", "epsilon"), [(11, 3, 0.1), (3, 1, 0.5), (5, 2, 0.3)])
 def test_lower_bounds_of_many_labels_are_not_above_by_rounding(K: int, m: float, epsilon: float) -> None:
     """Where x^Q is no normal number: in float64 its logarithm can be a part in a thousand off."""
@@ -239,7 +240,7 @@ def test_more_queries_and_less_delta_cost_more() -> None:
     assert all(a.upper < b.lower for a, b in pairwise(costs))
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 @pytest.mark.parametrize("Delta", [0.0, *thorough(1e-12)])
 def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, Delta: float, delta: float) -> None:
@@ -388,6 +389,7 @@ def test_deltas_that_are_none(delta: object) -> None:
         compose(design_of("free"), 2, delta=delta, voters="fresh")  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_max_queries_is_the_most_that_is_proved() -> None:
     design = design_of("free")
     most = max_queries(design, 5.32, 0.0297, voters="fresh")
@@ -401,7 +403,7 @@ def test_max_queries_is_the_most_that_is_proved() -> None:
     assert max_queries(pure, 1.0, 0.0, voters="fresh") == 4
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("Delta", [0.0, 1e-7])
 def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
     kept = {"K": 3, "epsilon": 0.1, "Delta": Delta, "queries": 8, "total_epsilon": 1.2, "total_delta": 1e-4}

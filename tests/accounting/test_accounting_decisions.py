@@ -353,7 +353,7 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
     return best
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "problem",
     [
@@ -412,7 +412,7 @@ def test_each_set_of_fixed_voters_pays_for_itself(monkeypatch: pytest.MonkeyPatc
     assert fixed_worst(table, MIXED, private) > 0  # that of the private voters alone would be too low
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set's rows are among those of all sets, and all sets have all of them."""

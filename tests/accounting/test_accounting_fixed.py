@@ -205,6 +205,7 @@ def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[d
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 14)
 @pytest.mark.parametrize(
     ("K", "max_affected", "Q", "adaptive"),
@@ -435,6 +436,7 @@ def test_a_ledger_for_fixed_voters_below_their_own_price(tmp_path: Path) -> None
     assert endless.spent()[0] == pytest.approx(2, abs=2e-5)
 
 
+@pytest.mark.thorough
 def test_fixed_voters_whose_labels_are_too_many_to_list_cost_what_the_voters_do() -> None:
     """The price of the voters needs no list of what a label can be; below it nothing is proved then."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(9, 0.25, 1e-7)], 2.25, 1e-6, classes=3)

@@ -174,6 +174,7 @@ def test_a_design_that_breaks_its_profile_cannot_be() -> None:
         darrm.Design(design.problem, design.gamma, design.prior, profile=((0.0, 1e-3),))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mu", [1.0, *thorough(0.1, 0.3)])
 def test_gaussian_profile_is_held_between_its_points(mu: float) -> None:
     from scipy.stats import norm

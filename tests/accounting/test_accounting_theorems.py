@@ -99,6 +99,7 @@ def least(epsilon: float, delta: float, k: int, total: float) -> Decimal:
         return low
 
 
+@pytest.mark.thorough
 def test_optimal_is_on_the_safe_side() -> None:
     rng = np.random.default_rng(4)
     for _ in range(40):

@@ -73,6 +73,7 @@ def test_the_total_of_a_kind_is_that_of_its_own_pairs(queries: int) -> None:
     assert total.of["group 1"].upper < total.of["group 2"].upper
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", [1, *thorough(0, 2, 3, 4, 5)])
 def test_recorded_totals(row: int) -> None:
     """Tables of the design notes, whose totals for a change in either group were computed by another program."""
@@ -90,6 +91,7 @@ def test_recorded_totals(row: int) -> None:
         assert total.upper >= lower
 
 
+@pytest.mark.thorough
 def test_a_change_in_several_groups_has_its_own_total() -> None:
     both = design_of([0.3, 1.0, 1.2], max_affected=2)
     total = compose(both, 20, delta=1e-6, voters="fresh")
@@ -342,6 +344,7 @@ def test_what_a_ledger_refuses(tmp_path: Path, design: darrm.Design) -> None:
             Ledger(path)
 
 
+@pytest.mark.thorough
 def test_fixed_voters_pay_for_each_kind_of_change(tmp_path: Path) -> None:
     design = design_of([0.3, 1.0], ((4, 0.5), (5, 1.0)), max_affected=1)
     total = compose(design, 1000, delta=1e-6, voters="fixed")

@@ -48,6 +48,7 @@ def test_no_check_needs_more_than_a_step(seed: int) -> None:
     assert ((after - G(a, s + step) - pad) / unit - 1e-15 / unit).max() < 1e-6
 
 
+@pytest.mark.thorough
 def test_checks_cost_two_over_pi_of_the_largest_count_in_the_limit() -> None:
     """Half of what a label of two classes costs at half the variance, and never more than Gaussian DP."""
     few, many = (climb(math.sqrt(0.5) / 150, n, 1e-8, two=True) for n in (640, 10**4))
@@ -154,7 +155,7 @@ def excess(rows: tuple[Floats, Floats], queries: int, answers: int, a: Floats) -
     return np.asarray(((P[:, :-1] * labels).sum(axis=-1) + P[:, -1] * none).max(axis=-1))
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("K", "classes", "queries", "answers"), [(4, 2, 3, 1), (4, 2, 3, 3), (3, 3, 3, 2), (2, 4, 2, 1)]
 )

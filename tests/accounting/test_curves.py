@@ -150,6 +150,7 @@ def test_guarantees_at_the_ends_of_their_range(pair: tuple[float, float]) -> Non
         assert found.epsilon(pair[1]) == pair[0]
 
 
+@pytest.mark.thorough
 def test_fixed_voters_cost_what_their_votes_do() -> None:
     problem = darrm.DecisionProblem(
         [darrm.VoterGroup(3, 0.2, 1e-6), darrm.VoterGroup(2, 0.7), darrm.VoterGroup(4, 0.05)], 2.0, 0.5, max_affected=6

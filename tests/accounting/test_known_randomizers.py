@@ -195,7 +195,7 @@ def test_totals_of_the_plain_majority(entry: dict[str, Any]) -> None:
     assert total.lower <= entry["upper"] * (1 + 1e-7)
 
 
-@pytest.mark.first(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("entry", GOLDEN["colluders"])
 def test_totals_with_colluders(entry: dict[str, Any]) -> None:
     total = compose(majority_of(entry["K"], entry["eps"], entry["c"]), entry["Q"], delta=1e-6, voters="fresh")
@@ -215,7 +215,7 @@ def test_recorded_designs_keep_their_total(entry: dict[str, Any]) -> None:
     assert total.upper <= min(entry["total_upper"], entry["total_epsilon"]) * (1 + 1e-3)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("entry", GOLDEN["two_promises"])
 def test_two_promises(entry: dict[str, Any]) -> None:
     """A budget where the others randomize as stated, and one where they are anything."""
@@ -245,7 +245,7 @@ def test_plurality_of_three_classes() -> None:
         assert darrm.verify(table, case.problem()).tight_epsilon == pytest.approx(figure, abs=1e-7)
 
 
-@pytest.mark.every
+@pytest.mark.thorough
 @pytest.mark.parametrize(("K", "queries"), [(3, 2), (5, 3), (7, 3), (7, 5)])
 def test_the_pair_at_the_centre_is_kept(K: int, queries: int) -> None:
     """Without the pair x + y = 1 of the majority, and its mirror, labels would seem to cost less."""

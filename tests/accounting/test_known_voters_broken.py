@@ -52,6 +52,7 @@ def plain(voters: int) -> Floats:
     return np.array(majority(voters), dtype=float)
 
 
+@pytest.mark.thorough
 def test_what_one_label_costs_as_stated() -> None:
     three, many = ([Group(K, 1, CHANNEL)] for K in (3, 25))
     assert float(needed_delta(rows(by_ones(majority(3)), three), F(1))) == pytest.approx(0.280, abs=5e-4)
@@ -73,6 +74,7 @@ def test_votes_that_depend_on_each_other() -> None:
     assert np.maximum(0, answers[1] - answers[0]).sum() == pytest.approx(0.462, abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_one_epsilon_for_a_private_model_and_its_response() -> None:
     """Together 1 and 2 are .735, and as a randomizer that costs .300. Models of others may be sure: .565."""
     hi = math.exp(2) / (1 + math.exp(2))
@@ -171,6 +173,7 @@ def chosen(pairs: list[tuple[float, float]], labels: int) -> float:
     return float(np.interp(-DELTA, -value[at - 1 : at + 1], grid[at - 1 : at + 1]))
 
 
+@pytest.mark.thorough
 def test_the_true_answers_of_others_are_chosen_anew_at_every_label() -> None:
     """With the same others at every label the largest total is 9.00; it is 9.04 if queries choose them."""
     f = [float(x) for x in of_truths(majority(25), CHANNEL)]
@@ -210,6 +213,7 @@ def attacked(pairs: list[tuple[float, float]], labels: int, epsilon: float) -> f
     return float(np.maximum(0, laws[0] - math.exp(epsilon) * laws[1]).sum())
 
 
+@pytest.mark.thorough
 def test_an_attack_comes_near_the_total_of_100_labels() -> None:
     f = [float(x) for x in of_truths(majority(25), CHANNEL)]
     pairs = [pair for h in range(8, 17) for pair in ((f[h], f[h + 1]), (f[h + 1], f[h]))]

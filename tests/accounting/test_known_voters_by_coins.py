@@ -123,6 +123,7 @@ def test_how_many_pairs_of_truths_of_classes_there_are() -> None:
         assert len([P for P, Q in pairs if P != Q]) == C * (C - 1) * math.comb(K + C - 2, C - 1)
 
 
+@pytest.mark.thorough
 def test_less_noise_than_stated_is_not_covered_and_more_is() -> None:
     """Of a voter only a floor of Pr[vote] is used: laws between those of the truths are mixtures of them."""
     release = by_ones(majority(2))
@@ -205,7 +206,7 @@ LONGEST: list[tuple[Release, list[Group], int]] = [
 ]
 
 
-@pytest.mark.every
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("release", "groups", "queries"), [*MANY, *thorough(*LONGER), *slow(*LONGEST)])
 def test_many_labels_are_the_recursion(release: Release, groups: list[Group], queries: int) -> None:
     pairs = rows(release, groups)
@@ -214,6 +215,7 @@ def test_many_labels_are_the_recursion(release: Release, groups: list[Group], qu
         assert recursion(pairs, queries, a) == exact == attacked(release, groups, queries, a)
 
 
+@pytest.mark.thorough
 def test_lines_of_many_labels() -> None:
     pairs = rows(eighths((4,), 51), [Group(4, 1, QUARTER, 1)])
     lines = Achieved(pairs, 3)
@@ -303,6 +305,7 @@ def test_true_answers_must_not_depend_on_votes_of_the_same_label() -> None:
 # A promise for each group
 
 
+@pytest.mark.thorough
 def test_a_promise_for_each_group() -> None:
     """Each kind of change has the recursion over its own rows; a record of both groups is a kind of its own."""
     release, groups = eighths((2, 1), 60), [Group(2, 1, SKEWED), Group(1, 1, TENTH)]

@@ -45,7 +45,7 @@ def after_one_label(u: float, v: float, h: float, a: float, s: float) -> float:
     return sum(p * G(a * q / p, s) for p, q in pairs if p > 1e-290)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [0, *slow(1, 2, 3, 4, 5)])
 def test_no_row_needs_more_than_a_step(seed: int) -> None:
     """Rows, levels and a at random, with integrals of their own; in units of the step, to rounding."""
@@ -113,6 +113,7 @@ def exact_divergence(loss: mpmath.mpf, z: float, s: float) -> mpmath.mpf:
     return 2 * mpmath.quad(inside, [0, loss / 2, loss])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("s", [1e-6, 0.05, 30.0])
 def test_integrals_are_upper_bounds_and_close(s: float) -> None:
     """Losses within 2.5 sqrt(s), and z up to 16 / 2.5, to a relative 1e-9; wider losses are bounded from above."""
@@ -128,6 +129,7 @@ def test_integrals_are_upper_bounds_and_close(s: float) -> None:
                 assert found[i, j] <= exact * (1 + 1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("sigma", "labels"), [(40.0, 300), *thorough((1.0, 20))])
 def test_beyond_the_last_a_nothing_is_left(sigma: float, labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """G_(s + c) is at most a quarter of a pad at the last a at which a step is compared."""
@@ -146,6 +148,7 @@ def test_beyond_the_last_a_nothing_is_left(sigma: float, labels: int, monkeypatc
     assert gdp_delta(compared[-1], math.sqrt(s + min(step, 2 * h * h))) <= pad / 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [1.0, 40.0])
 def test_every_cell_has_the_cell_of_its_exchanged_rows(sigma: float) -> None:
     """By exchange the first two answers have the losses of the other, with the other sign, at mirrored corners."""
@@ -207,13 +210,14 @@ PUBLISHED = (
 )
 
 
-@pytest.mark.first(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("sigma", "queries", "delta", "attained", "bound"), PUBLISHED)
 def test_totals_of_pate(sigma: float, queries: int, delta: float, attained: float, bound: float) -> None:
     found = any_votes_epsilon(sigma, queries, delta)
     assert attained < found < 1.03 * bound
 
 
+@pytest.mark.thorough
 def test_pads_are_counted() -> None:
     """The level alone would allow less: delta less all pads is what is left."""
     found = climb(1 / 40, 1000, 1e-7)

@@ -117,6 +117,7 @@ def test_answers_that_never_come_take_no_time(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_allclose(shorter, longer, rtol=1e-14, atol=0)
 
 
+@pytest.mark.thorough
 def test_no_pair_of_neighbours_is_left_out() -> None:
     """Each of them, whatever its classes are called, is a row or the exchange of one."""
     for K, classes in ((3, 3), (4, 3), (3, 4), (5, 2)):
@@ -131,7 +132,7 @@ def test_no_pair_of_neighbours_is_left_out() -> None:
                 assert by_first < 1e-9
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mechanism", [GaussianNoisyMax(3.0), LaplaceNoisyMax(0.3), PermuteAndFlip(0.4)], ids=repr)
 @pytest.mark.parametrize("K", [4, 11])
 def test_two_classes_cost_what_the_polygon_says(

@@ -73,6 +73,7 @@ def test_the_largest_loss_of_many_rows_that_are_as_near_is_an_upper_bound() -> N
         assert exact <= Decimal(rows.largest_loss) <= exact * (1 + Decimal("1e-11"))
 
 
+@pytest.mark.thorough
 def test_answers_of_tiny_probability_cost_what_they_tell() -> None:
     """Totals of certified designs were up to 18 % too low at delta 0."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, 0.0, 3)

@@ -50,6 +50,7 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_comparison_is_printed_as_a_table() -> None:
     about, header, first, *others = str(compare(PROBLEMS[0])[["gamma_opt", "plain majority"]]).splitlines()
     assert about.startswith("MajorityProblem(K=11, m=3.0, epsilon=0.1")
@@ -59,6 +60,7 @@ def test_a_comparison_is_printed_as_a_table() -> None:
     assert others[0].split()[:3] == ["plain", "majority", "no"]
 
 
+@pytest.mark.thorough
 def test_gammas_are_a_table_of_their_own(tmp_path: Path) -> None:
     some = compare(K=5, m=2, epsilon=0.1)[["gamma_opt", "Laplace noisy max"]]
     assert some.gammas() == {
@@ -76,6 +78,7 @@ def test_gammas_are_a_table_of_their_own(tmp_path: Path) -> None:
         decision.gammas()
 
 
+@pytest.mark.thorough
 def test_the_parameters_of_a_majority_do_for_a_problem() -> None:
     given = {"K": 5, "m": 2, "epsilon": 0.1}
     problem = darrm.MajorityProblem(**given)

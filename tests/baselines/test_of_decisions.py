@@ -32,7 +32,7 @@ def test_a_guess_without_votes_is_among_them() -> None:
     assert not any(name.startswith("always") for name in even)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("group", "epsilon", "reach"),
     [
@@ -65,6 +65,7 @@ def test_a_tie_of_the_best_rule_is_a_coin() -> None:
         assert np.allclose(table, 1 - np.flip(table), rtol=0, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_rule_that_meets_the_guarantee_exactly_is_not_refused_for_rounding() -> None:
     """Two votes of epsilon 1 with a coin at a tie are 1-DP to the digit: over it by some 1e-15 as computed."""
     problem = DecisionProblem([VoterGroup(2, 1.0)], 1.0)

@@ -25,6 +25,7 @@ def one_release(request: pytest.FixtureRequest) -> tuple[darrm.DecisionProblem, 
     return request.param, darrm.compare(request.param, objective=GOAL)
 
 
+@pytest.mark.thorough
 def test_certificates_are_those_of_every_kind(one_release: tuple[darrm.DecisionProblem, Comparison]) -> None:
     problem, entries = one_release
     for entry in entries:
@@ -58,6 +59,7 @@ def test_noise_of_one_parameter_is_the_least_that_keeps_all(
     assert [entry.within for entry in against] == [True] * (problem.n_classes > 2)
 
 
+@pytest.mark.thorough
 def test_who_knows_one_limit_only() -> None:
     """All votes together are held to the strictest limit, one group alone to its own: tables of problems of one limit.
 
@@ -79,6 +81,7 @@ def test_who_knows_one_limit_only() -> None:
     assert entry.certificate.kinds["group 1"].tight_epsilon < 1e-12
 
 
+@pytest.mark.thorough
 def test_own_tables_are_judged_by_every_limit() -> None:
     """Nearly the majority of group 1 has an epsilon above the .3 of that group; that of group 2 is within its 1."""
     of_1, of_2 = np.full((5, 6), 0.05), np.full((5, 6), 0.05)
@@ -154,6 +157,7 @@ def test_a_second_budget_for_every_kind() -> None:
         darrm.compare(problem, base_accuracy=0.9, **{**ASKED, "total_epsilon": [1.0] * 4})
 
 
+@pytest.mark.thorough
 def test_votes_that_one_budget_covers_need_noise_for_the_other() -> None:
     """Group 2's budget covers its votes; that of group 1 does not, so a second release is not covered either."""
     groups = darrm.VoterGroup(3, epsilon=0.5), darrm.VoterGroup(1, epsilon=0.5)

@@ -194,7 +194,7 @@ def test_all_of_one_parameter_are_raised_at_one_total() -> None:
     assert all(1.99 <= entry.total <= 2 for entry in found.entries[1 : len(names) + 1])
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("K", [300, 301])
 def test_far_ahead_the_chance_of_the_other_answer_is_no_step_of_float64(K: int) -> None:
     """300 teachers: 1 - X at a lead of 300 would be 0, 1.1e-16 or twice that, and ln 2 what a vote costs there."""

@@ -39,6 +39,7 @@ def judged(seen: Iterable[Any], rng: np.random.Generator) -> dict[tuple[str, str
     return found
 
 
+@pytest.mark.thorough
 def test_fixed_voters_composed_per_query(rng: np.random.Generator) -> None:
     """Two labels of 2-DP each lose 4.1203, and not 4; three models of 2-DP lose at most 6."""
     found = judged(attack.per_query(600_000, rng), rng)
@@ -46,6 +47,7 @@ def test_fixed_voters_composed_per_query(rng: np.random.Generator) -> None:
     assert 4.02 < found["DaRRM, K = 3, m = 1, composed per query", "2 at once"] < 4.1203
 
 
+@pytest.mark.thorough
 def test_darrm_at_its_worst_votes(rng: np.random.Generator) -> None:
     found = judged(attack.corners(200_000, rng, rng), rng)
     assert found["DaRRM, K = 11, m = 3, optimal", "1"] > 2.9
@@ -132,6 +134,7 @@ def test_noisy_max(rng: np.random.Generator) -> None:
     assert found["GNMax, sigma = 8", "20 at once"] > 0.6
 
 
+@pytest.mark.thorough
 def test_permute_and_flip(rng: np.random.Generator) -> None:
     found = judged(attack.permute_and_flip(200_000, rng), rng)
     assert found["permute-and-flip", "1"] > 0.9

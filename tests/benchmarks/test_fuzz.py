@@ -94,6 +94,7 @@ def test_an_accepted_gamma_that_is_not_private_is_found(
     assert any("wrong accept" in name for name in planted(worker, tmp_path, "certificate"))
 
 
+@pytest.mark.thorough
 def test_an_accepted_decision_that_is_not_private_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_ledger_that_adds_up_too_little_is_found(
     assert any("certainly needs delta" in name for name in charged(worker, tmp_path))
 
 
+@pytest.mark.thorough
 def test_a_refusal_that_charges_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Ledger.charge
 

@@ -29,6 +29,7 @@ def test_renyi_pays_for_no_failure_above_its_share() -> None:
         totals.renyi([(totals.Pair(0.1, 2e-6), 1)])
 
 
+@pytest.mark.thorough
 def test_a_distribution_for_other_neighbours_is_too_low_and_noticed() -> None:
     part, right = totals.block(A, 20), totals.known(totals.gaussian())
     wrong = totals.gaussian(totals.dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)

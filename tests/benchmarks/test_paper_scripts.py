@@ -264,6 +264,7 @@ def test_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
     assert b"opt under T_P" in first
 
 
+@pytest.mark.thorough
 def test_one_table_for_the_leakage_of_all_mechanisms() -> None:
     rows = {row["mechanism"]: row for row in leakage.one_table()}
     assert len(rows) == 9

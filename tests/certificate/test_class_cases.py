@@ -83,6 +83,7 @@ def test_counts_of_larger_problems(C: int, K: int, t: int, cases: int) -> None:
         assert sum(kept) < 1.5 * cases * 2
 
 
+@pytest.mark.thorough
 def test_counting_thirty_classes_is_quick() -> None:
     problem = DecisionProblem([VoterGroup(2, 1.0, 1e-3)], 1.0, 0.5, 30)
     assert entries(problem, alike=True) == 60_060

@@ -180,7 +180,7 @@ def test_the_oracle_agrees_with_itself() -> None:
             assert truth.excess(epsilon) == truth.excess_by_sets(epsilon)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [0, 1, *thorough(2, 3)])
 def test_no_false_guarantee(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -315,7 +315,7 @@ def test_the_worst_case_attains_what_is_needed(C: int, delta: float) -> None:
 # Rounding
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("alike", [False, True])
 def test_rounding_is_counted(alike: bool) -> None:
     """Tables that need nothing but for some last digits: a certificate that rounds the other way would be false."""

@@ -167,7 +167,7 @@ def worst_by_level(search: CornerSeparation, forms: Scale) -> list[tuple[int, fl
     return list(found.values())
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_all_levels_at_once_say_what_each_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of few voters the levels are bounded together: with the usual cases left out too, and all others searched."""
@@ -189,7 +189,7 @@ def test_all_levels_at_once_say_what_each_says(seed: int, monkeypatch: pytest.Mo
                 assert found[0] == found[1]
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("t", [7, 5, 3, 1])
 @pytest.mark.parametrize("m", [1.0, 6.0])
 def test_a_search_is_over_all_moves(t: int, m: float) -> None:

@@ -108,7 +108,7 @@ def test_the_oracle_agrees_with_itself() -> None:
         assert abs(Fraction(oracle.truth(table, own, reach).excess(epsilon)) - exact) < Fraction(1, 10**120)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_no_false_guarantee(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -229,7 +229,7 @@ def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) 
     assert darrm.verify(table, problem) == kept
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", [0, 1])
 def test_rounding_is_counted(answer: int) -> None:
     """Tables that need nothing but for some last digits: a certificate that rounds the other way would be false."""
@@ -272,6 +272,7 @@ def test_repair_mixes_as_little_as_it_must() -> None:
     assert darrm.repair([0.0, 1.0], problem) == pytest.approx([(1 - share) / 2, (1 + share) / 2], abs=1e-14)
 
 
+@pytest.mark.thorough
 def test_failures_of_too_many_voters_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lemma D4: never below what all corners show, and exactly d + (1 - d) times what pure voters need."""
     groups = [darrm.VoterGroup(3, 1.0, 1e-3), darrm.VoterGroup(2, 0.3, 1e-2, max_affected=1)]

@@ -264,6 +264,7 @@ def test_only_exact_float64_parameters() -> None:
             darrm.MajorityProblem(**{"K": 3, "m": 1, "epsilon": 0.1, **bad})  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_needed_delta_is_not_below_what_the_worst_case_attains() -> None:
     rng = np.random.default_rng(11)
     for _ in range(200):

@@ -24,7 +24,7 @@ def run(start: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

@@ -199,6 +199,7 @@ def test_compare_json_lists_every_mechanism(capsys: pytest.CaptureFixture[str]) 
     assert not rows[-1]["certificate"]["holds"]
 
 
+@pytest.mark.thorough
 def test_compare_takes_noise_functions_of_the_user(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, design_file: Path
 ) -> None:
@@ -221,6 +222,7 @@ def test_compare_takes_noise_functions_of_the_user(
     assert "--extra is for one release" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_compare_prints_what_it_computed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {row["name"]: row for row in run_json(capsys, "compare", *PROBLEM)["mechanisms"]}
     monkeypatch.setenv("COLUMNS", "150")

@@ -165,6 +165,7 @@ def asked(shell: list[str], script: str, home: dict[str, str]) -> str:
     return ended.stdout
 
 
+@pytest.mark.thorough
 def test_bash_completes(home: dict[str, str]) -> None:
     if asked(["bash", "--norc", "-c"], 'echo "$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"', home) < "404":
         pytest.skip("needs bash 4.4 or newer")

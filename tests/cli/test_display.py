@@ -52,7 +52,7 @@ def test_gamma_is_legible_at_any_width(
         assert re.search(rf"^ *{votes} +{gamma}", out, re.MULTILINE)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", ["40", "80"])
 def test_verdicts_are_legible_at_any_width(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
@@ -63,7 +63,7 @@ def test_verdicts_are_legible_at_any_width(
     assert re.search(r"plain majority .*no\b", out)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", ["60", "80"])
 def test_names_of_mechanisms_do_not_wrap(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str

@@ -139,6 +139,7 @@ def test_refused_in_one_line(file: str, command: str, said: str, capsys: pytest.
     assert said in printed(capsys, command, 2)
 
 
+@pytest.mark.thorough
 def test_reports_and_profiles_of_one_kind(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     for kind, epsilon, g in (("group 1", "0.3", 1), ("group 2", "1", 2)):
         assert main(["report", file, "--kind", kind, "--short", "--out", "r.html"]) == 0

@@ -121,6 +121,7 @@ AT_ONE_TOTAL = ["--K", "3", "--epsilon", "1", "--base-accuracy", ".9", "--max-af
 AT_ONE_TOTAL += ["--total-epsilon", "2", "--total-delta", "1e-5", "--voters", "fresh"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "bound"), [(PROBLEM, "tight_epsilon"), (OF_GROUPS, "tight_epsilon"), (AT_ONE_TOTAL, "total")]
 )

@@ -50,6 +50,7 @@ def one_line(error: bytes) -> str:
     return text
 
 
+@pytest.mark.thorough
 def test_the_script_solves_verifies_and_releases(script: str, tmp_path: Path) -> None:
     design, votes, labels = (str(tmp_path / name) for name in ("gamma.json", "votes.csv", "labels.csv"))
     solved = run(script, "solve", *PROBLEM, "--out", design, "--json")
@@ -75,6 +76,7 @@ def test_a_search_that_ends_without_a_design_has_status_4(script: str) -> None:
     one_line(refused.stderr)
 
 
+@pytest.mark.thorough
 def test_bad_input_is_refused_without_asserts() -> None:
     refused = run(sys.executable, "-O", COMMAND, "solve", "--K", "11", "--m", "nan", "--epsilon", "0.1")
     assert (refused.returncode, refused.stdout) == (2, b"")
@@ -130,6 +132,7 @@ def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["gamma.json"]
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize(
     "command", [["solve", *PROBLEM], *thorough(["solve", *PROBLEM, "--json"], ["compare", *PROBLEM])]
@@ -160,6 +163,7 @@ def test_a_reader_that_leaves_does_not_turn_yes_into_no(script: str, tmp_path: P
     assert ended.returncode == 0
 
 
+@pytest.mark.thorough
 @needs_dev_full
 @pytest.mark.parametrize("command", [["solve", *PROBLEM], *thorough(["solve", *PROBLEM, "--json"], ["--help"])])
 def test_a_full_disk_behind_standard_output(script: str, command: list[str]) -> None:

@@ -146,6 +146,7 @@ def test_standard_output_may_be_a_file(folder: Path) -> None:
     assert os.readlink("stdout") == "/dev/stdout"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL: run on Linux or macOS")
 def test_a_kill_within_the_stream(folder: Path) -> None:
     book = ledger(1000)

@@ -80,6 +80,7 @@ def test_the_worst_cases_are_those_of_a_list_of_all(randomizer: bool, colluders:
     assert ((rows.rows @ x - rows.limits) / scale).tolist() == pytest.approx((on * P + off * Q).sum(axis=1), abs=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("K", "queries", "wrong"), [(25, 100, 0.1136), *thorough((51, 100, 0.01745)), *slow((101, 1000, 0.0280))]
 )
@@ -90,6 +91,7 @@ def test_plans_for_two_answers_are_held_to_a_divergence(K: int, queries: int, wr
     assert compose(plan.design, queries, delta=1e-6, voters="fresh").upper <= plan.spent * (1 + 1e-12) <= 6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("colluders", "fallback", "wrong"),
     [(0, 12.0, 0.0713), *slow((0, math.inf, 0.0706), (0, 10.0, 0.0727), (1, 12.0, 0.0739), (6, 12.0, 0.0832))],

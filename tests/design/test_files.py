@@ -101,7 +101,7 @@ def test_a_design_comes_back_exactly(path: Path, prior: str, objective: str, K: 
     assert (after.error, after.disagreement) == (before.error, before.disagreement)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "p", [[0.1, 0.2, 0.3, 0.4, 0.45], [0.9, 0.8, 0.7, 0.6, 0.55], [0.1, 0.9, 0.2, 0.8, 0.3], [0.5] * 5]
 )
@@ -597,6 +597,7 @@ def test_an_unwritable_path_is_an_output_error(tmp_path: Path, design: darrm.Des
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
 def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "gamma.json"

@@ -281,7 +281,7 @@ def test_each_record_is_in_exactly_so_many_shards(n: int, K: int, overlap: int) 
 # ---- fixed voters
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("overlap", "total_delta"), [(1, None), (1, 2e-5), (3, None), (3, 1e-4), (5, 1e-3)])
 def test_fixed_voters_cost_the_composition_of_those_a_record_reaches(overlap: int, total_delta: float | None) -> None:
     model = fixed(overlap=overlap, total_delta=total_delta).fit(X, Y)
@@ -354,6 +354,7 @@ def test_fresh_voters_get_the_labels_that_the_exact_composition_allows(overlap: 
     assert 0 < model.spent_.epsilon <= 6.0
 
 
+@pytest.mark.thorough
 def test_past_the_budget_nothing_is_released_or_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "ledger.json"
     drawn: list[int] = []

@@ -164,6 +164,7 @@ def test_noisy_max_pays_by_its_exact_total(options: dict[str, float]) -> None:
     assert exact.lower <= model.spent_.epsilon <= 5.0
 
 
+@pytest.mark.thorough
 def test_what_is_too_large_for_the_exact_total_is_charged_by_looser_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("darrm.accounting.noisy_max._MOST_EXACT", 3)
     for options, said in (({"sigma": 4.0}, "ladder of Gaussian profiles"), ({"gamma": 0.2}, "optimal composition")):
@@ -228,6 +229,7 @@ def test_pickles_and_parallel_training(model: PrivateMajorityClassifier) -> None
     assert set(again.predict(X[:2])) <= set(NAMES)
 
 
+@pytest.mark.thorough
 def test_nothing_is_drawn_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
     for model in (fresh().fit(X, Y), pate(queries=6).fit(X, Y), pate(sigma=4.0).fit(X, Y)):

@@ -34,6 +34,7 @@ def fresh(**options: Any) -> PrivateMajorityClassifier:
     return PrivateMajorityClassifier(**{"voters": "fresh", "epsilon": 1.0, "K": 11, **budget, **options})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("labels", [Y, KIND], ids=["two classes", "three"])
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_planned_labels_keep_both_budgets_and_are_more_accurate(labels: Any, overlap: int) -> None:
@@ -66,6 +67,7 @@ def test_by_m_the_limit_is_that_of_the_known_randomizer_and_pays_for_more_labels
     assert (any_voters.privacy_.assumption, any_voters.privacy_.otherwise) == ("", None)
 
 
+@pytest.mark.thorough
 def test_no_label_of_a_plan_is_beyond_the_second_budget() -> None:
     known = fresh(queries=20, K=25, total_epsilon=2.0, colluders=0).fit(X, Y)
     most = max_queries(known.design_, 2.0, 1e-6, voters="fresh")
@@ -94,6 +96,7 @@ def test_votes_pass_through_randomized_response_and_then_the_table() -> None:
     assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / n)
 
 
+@pytest.mark.thorough
 def test_copies_share_the_labels_and_pickles_and_clones_keep_the_assumption() -> None:
     one = fresh(m=0.5, K=25, colluders=2).fit(X, Y)
     model = fresh(m=0.5, K=25, colluders=2, copies=2).fit(X, Y)

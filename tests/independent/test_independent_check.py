@@ -558,6 +558,7 @@ def refusal(content: Any) -> str:
     return ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["not private voters, a profile", *thorough("absent voters", "none of two", None)])
 def test_whatever_a_file_holds_is_judged_or_refused(name: str | None) -> None:
     whole = as_read(made(name) if name else majority(**MAJORITIES[-1]))

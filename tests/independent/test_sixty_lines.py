@@ -72,7 +72,7 @@ def forged(content: dict[str, Any]) -> list[dict[str, Any]]:
     return made
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DESIGNS)
 def test_it_agrees_and_sees_what_is_forged(name: str, tmp_path: Path) -> None:
     DESIGNS[name]().save(tmp_path / "design.json")

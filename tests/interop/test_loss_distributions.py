@@ -125,6 +125,7 @@ def test_wider_intervals_are_never_cheaper(designs: dict[str, Any]) -> None:
     assert costs[0] <= costs[1] * (1 + 1e-4) <= costs[2] * (1 + 1e-3)
 
 
+@pytest.mark.thorough
 def test_fixed_voters_are_paid_for_once(designs: dict[str, Any]) -> None:
     one, many = (privacy_loss_distribution(designs["majority"], voters="fixed", queries=q) for q in (1, 10**7))
     for delta in (1e-2, 1e-5):

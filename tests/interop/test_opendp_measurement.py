@@ -169,7 +169,7 @@ def four(data: list[int]) -> Any:
     return darrm.mechanisms.RandomizedResponse(1.0, classes=3).release(np.tile(data[:4], (N, 1)))
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_it_is_asked_adaptively(delta: float) -> None:
     made = measurement(delta=delta)

@@ -444,6 +444,7 @@ def test_levels_and_bounds_that_are_none() -> None:
             call()
 
 
+@pytest.mark.thorough
 def test_the_constant_of_the_poisson_binomial_peak() -> None:
     from scipy.special import ive
 

@@ -284,6 +284,7 @@ def test_the_residual_of_a_record_in_its_bag_is_bounded() -> None:
         assert float(row @ y) <= 0.5 * ((1 - h) + math.sqrt((k - 1) * h * (1 - h))) + 1e-12
 
 
+@pytest.mark.thorough
 def test_no_bag_is_worse_than_the_worst_of_its_residual() -> None:
     rng = np.random.default_rng(8)
     for _ in range(60):

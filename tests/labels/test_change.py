@@ -53,6 +53,7 @@ def laws_agree(law: darrm.labels.Distribution, pairs: list[tuple[float, float]])
             assert low - 1e-11 <= law.cdf(x + shift) <= high + 1e-11
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=25, deadline=None)
 @given(eta=inner, epsilon=st.floats(0.05, 4))
 def test_laws_by_the_definition(eta: list[float], epsilon: float) -> None:

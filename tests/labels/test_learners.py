@@ -276,6 +276,7 @@ def test_noise_is_learned_through_at_the_rate_of_one_over_root_n(fit: Fit) -> No
     assert 3 < distance(2_000) / distance(32_000) < 5.3
 
 
+@pytest.mark.thorough
 @seeded
 def test_proportions_of_bags_teach_the_model_of_the_records() -> None:
     """Consistency of proportion matching: bags of 4, no noise, labels of a logistic model."""

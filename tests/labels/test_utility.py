@@ -31,7 +31,7 @@ def test_utility_of_randomized_response_is_that_of_the_posterior(p: float) -> No
     assert utility._majority_right(mechanism, K, p) == pytest.approx(right, abs=1e-13)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("p", "epsilon"),
     [(0.5, 1.0), (0.1, 0.3), *thorough((1 / 3, 2.0), (2 / 3, 2.0), (0.7, 0.3), (0.9, 0.3), (0.9, 1.0))],

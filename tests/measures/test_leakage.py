@@ -212,6 +212,7 @@ def test_bounds_through_stages_and_of_many() -> None:
                 function(wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_a_sum_of_many_leakages_is_not_rounded_down() -> None:
     """Added in float64 one after the other, in eights or in pairs, the small ones of a block are lost."""
     leakages = np.full(128, 1.1e-16)
@@ -307,7 +308,7 @@ def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -
                 assert entrywise_leakage(votes, gamma) <= entrywise_leakage(raised, gamma) + 1e-11
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("gamma", [1e-300, 1e-9, 0.05, 0.69, 2.0, 20.0, 49.9, 200.0])
 def test_the_bound_is_rounded_up(gamma: float) -> None:
     """Against B1 as the paper prints it, in so many digits that it does not cancel."""

@@ -69,12 +69,14 @@ def test_releases_leak_what_is_said() -> None:
         assert math.log(np.max(shares, axis=0).sum()) == pytest.approx(entrywise_leakage(known, **scale), abs=0.01)
 
 
+@pytest.mark.thorough
 def test_kernels_are_those_of_the_release() -> None:
     for mechanism, kind, value in ((LaplaceNoisyMax(0.4), "gamma", 0.4), (GaussianNoisyMax(2.0), "sigma", 2.0)):
         wanted = [list(map(float, exact((6 - l, l), kind, value))) for l in range(7)]
         assert mechanism.kernel(6) == pytest.approx(np.array(wanted), rel=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 3)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_leakage_by_its_definition_and_below_its_bounds(scale: dict[str, float]) -> None:
@@ -104,7 +106,7 @@ def test_the_gaussian_bound_is_rounded_up(sigma: float) -> None:
     assert leakage_bound(2, sigma=sigma) == pytest.approx(math.log(1 + math.erf(1 / (2 * sigma))), abs=5e-12)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 7.0])
 def test_the_gaussian_bound_for_the_votes_at_hand_is_rounded_up(sigma: float) -> None:
     def behind(d: int) -> Fraction:

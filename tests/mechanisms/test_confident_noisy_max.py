@@ -20,6 +20,7 @@ from darrm.randomness.words import NotPrivateWarning
 COUNTS = [[5, 3, 1], [4, 4, 4], [9, 0, 0], [0, 2, 30]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", [(6.0, 1.5, 2.0), (-3.5, 20.0, 0.7)])
 def test_chances_are_those_of_both_noises(noise: tuple[float, float, float]) -> None:
     """A label has the chance of the check times that of noisy max, since the noise is fresh."""
@@ -47,6 +48,7 @@ def test_small_chances_are_right_too() -> None:
     assert narrow.tolist() == [1, 0.5, 0]
 
 
+@pytest.mark.thorough
 def test_labels_come_as_often_as_they_should() -> None:
     n, mechanism = 60_000, ConfidentNoisyMax(6, 2.0, 3.0)
     labels = mechanism.release(np.repeat([[6, 4, 2], [3, 3, 6]], n, axis=0))

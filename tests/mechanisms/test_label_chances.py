@@ -36,6 +36,7 @@ ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 24)
 @pytest.mark.parametrize("kind", ORACLES)
 @pytest.mark.parametrize("counts", [*COUNTS[:4], *thorough(*COUNTS[4:])])
@@ -154,6 +155,7 @@ def test_flips_against_all_orders(counts: list[int]) -> None:
     assert mechanism.chances([counts]) == pytest.approx(made.values)
 
 
+@pytest.mark.thorough
 def test_flips_are_released_as_often_as_they_should() -> None:
     mechanism = PermuteAndFlip(0.8)
     n = 200_000

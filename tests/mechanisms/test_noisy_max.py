@@ -30,6 +30,7 @@ def test_laplace_noisy_max_is_two_gamma_private(gamma: float) -> None:
                     assert max(abs(math.log(x / y)) for x, y in zip(p, q, strict=True)) <= 2 * gamma * (1 + 1e-15)
 
 
+@pytest.mark.thorough
 def test_labels_come_as_often_as_they_should() -> None:
     counts, n = [5, 3, 3], 100_000
     mechanism = LaplaceNoisyMax(0.5)

@@ -90,6 +90,7 @@ def test_chances_of_many_votes_end() -> None:
         multinomial(counts, np.array([[0.3, 0.7]]))
 
 
+@pytest.mark.thorough
 def test_a_plan_for_very_many_voters_keeps_to_its_limit() -> None:
     start = time.monotonic()
     with pytest.raises(darrm.SolverError, match="time limit ended"):

@@ -35,6 +35,7 @@ def _rows(n: int, classes: int) -> list[tuple[int, ...]]:
     return sorted((v for v in product(range(n + 1), repeat=classes) if sum(v) == n), reverse=True)
 
 
+@pytest.mark.thorough
 def test_without_noise_the_most_voted_class_is_best_and_with_noise_another_table() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.1)], 0.3)
     goal, rule = objectives.dissent([0.6]), objectives.rule("plurality", [0.6])

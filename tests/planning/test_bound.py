@@ -36,6 +36,7 @@ SHARES = Setting(
 PARTS = Budget(4, 1.0, 1e-3, "fresh", fallback=1.0, of={"group 1": 0.4, "group 2": 1.0})
 
 
+@pytest.mark.thorough
 def test_every_part_of_the_budget_is_a_limit_of_its_own() -> None:
     """The bound is smaller if a budget is left out or raised."""
     bound = least_cost(SHARES, PARTS)
@@ -77,6 +78,7 @@ def _told_apart(x: Fraction, y: Fraction, queries: int, epsilon: float) -> Fract
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("queries", "epsilon", "delta"), [(1, 0.5, 0.01), (3, 1.0, 0.02), (8, 2.0, 1e-3)])
 def test_no_pair_within_the_total_is_above_the_profile(queries: int, epsilon: float, delta: float) -> None:
     profile = profile_of_each(queries, epsilon, delta)
@@ -93,6 +95,7 @@ def test_no_pair_within_the_total_is_above_the_profile(queries: int, epsilon: fl
     assert [a for a, _ in profile] == sorted(a for a, _ in profile)
 
 
+@pytest.mark.thorough
 def test_no_table_within_the_total_costs_less() -> None:
     rng = np.random.default_rng(1)
     setting, budget = (
@@ -110,6 +113,7 @@ def test_no_table_within_the_total_costs_less() -> None:
     assert bound <= least
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queries", [1, 5])
 def test_it_is_the_optimum_where_that_is_known(queries: int) -> None:
     """For one label, and at delta 0, where epsilons of the worst case add up."""
@@ -144,6 +148,7 @@ def test_it_is_below_the_plan_and_said(capsys: pytest.CaptureFixture[str]) -> No
     )
 
 
+@pytest.mark.thorough
 def test_fixed_voters_have_no_bound() -> None:
     fixed = Budget(4, 1.0, 1e-3, "fixed")
     assert math.isnan(least_cost(_setting(darrm.VoterGroup(3, epsilon=1.0)), fixed))

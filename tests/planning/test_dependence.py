@@ -42,6 +42,7 @@ def test_a_plan_that_always_answers_ok_says_so_first(queries: int, total: float,
     assert plan.on_votes.wrong == pytest.approx(0.1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, *thorough(3)])
 def test_labels_like_draws_at_random_say_so_first(classes: int) -> None:
     plan = darrm.plan(

@@ -170,6 +170,7 @@ def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: f
     assert remark.replace("group 3", "group 1") in plan_words.remarks(turned)
 
 
+@pytest.mark.thorough
 def test_the_private_voters_alone_are_called_better_only_if_they_are() -> None:
     groups = [VoterGroup(3, 0.3), VoterGroup(1, math.inf)]
     total = {"max_affected": 1, "queries": 5, "total_epsilon": 8, "total_delta": 1e-6, "voters": "fixed"}
@@ -239,6 +240,7 @@ def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
     assert 0.98 * total < optimal(printed, 0.0, 200, 1e-6).epsilon <= total
 
 
+@pytest.mark.thorough
 def test_a_total_delta_is_printed_in_full() -> None:
     plan = darrm.plan(
         K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1.2345612e-6,

@@ -95,7 +95,7 @@ def test_everybody_who_counts_finds_it_within_the_budget(planned: tuple[dict[str
     assert max_queries(plan.design, plan.total_epsilon, plan.total_delta, voters=plan.voters) >= asked["queries"]
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_the_budget_is_spent_or_not_needed(planned: tuple[dict[str, Any], Plan]) -> None:
     _, plan = planned
     assert plan.comparison is not None
@@ -297,7 +297,7 @@ class TestStopped:
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
 
-    @pytest.mark.first(1)
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "asked",
         [

@@ -87,6 +87,7 @@ def test_a_program_in_a_box_is_not_taken_for_unbounded() -> None:
     assert darrm.solve(problem).certificate.holds
 
 
+@pytest.mark.thorough
 def test_release_epsilon_is_never_exceeded() -> None:
     rng = np.random.default_rng(20)
     for _ in range(2000):

@@ -64,6 +64,7 @@ def test_a_draw_that_is_a_little_wrong_is_not_exact(wrong: type[Choices]) -> Non
     assert chances(wrong(len(laws), 3, laws.__getitem__, word_bits=2), len(laws), 3, 2, 2) != laws
 
 
+@pytest.mark.thorough
 def test_two_drawn_together_are_independent() -> None:
     laws = [[Fraction(n, 8) for n in row] for row in ((1, 4, 3), (0, 8, 0), (5, 0, 3), (2, 5, 1))]
     choices = Choices(4, 3, laws.__getitem__, word_bits=2)

@@ -108,6 +108,7 @@ def chances(law: Any, means: Array) -> Array:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 4)
 @pytest.mark.parametrize("bits", [64, 4])
 @pytest.mark.parametrize("draw", LAWS)
@@ -117,6 +118,7 @@ def test_the_largest_is_as_likely_as_it_should(draw: Callable[..., Deviates], bi
     assert p_value(np.bincount(labels, minlength=3), chances(LAWS[draw], -behind * 0.375)) > RARE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bits", [64, 3])
 def test_what_is_reached_is_as_likely_as_it_should(bits: int) -> None:
     """Normal noise against numbers at, beside and between the ends of what is known of it."""

@@ -61,6 +61,7 @@ def test_the_law_of_two_coins_flipped_together_is_exact(bits: int, digits: int) 
         assert [[Fraction(int(n), total) for n in row] for row in seen] == wanted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bits", [4, *thorough(1, 2, 8)])
 def test_every_bias_of_eight_digits_is_exact(bits: int) -> None:
     biases = [Fraction(n, 256) for n in range(257)]

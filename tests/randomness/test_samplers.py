@@ -329,6 +329,7 @@ def test_equally_likely_numbers(name: str) -> None:
     assert fails(Sampler(law, lambda n: np.random.default_rng(1).integers(0, 8, n) % 5))
 
 
+@pytest.mark.thorough
 def test_the_alarm_is_as_rare_as_said() -> None:
     """Over all counts of one law, exactly: what is called improbable has a probability of at most ALARM."""
     law = np.array([0.9, 0.1])

@@ -97,6 +97,7 @@ def test_what_is_assumed_stands_there(case: tuple[DecisionDesign, Page]) -> None
         assert rows["cost of the label none"] == [cost] * problem.n_classes
 
 
+@pytest.mark.thorough
 def test_the_worst_case_can_be_recomputed_from_the_page(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     problem, worst = design.problem, design.certificate.worst_case

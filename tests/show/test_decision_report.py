@@ -131,7 +131,7 @@ def test_a_decision_without_a_proved_gap_is_called_no_optimum(design: DecisionDe
     assert "optimum" not in without
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_the_groups_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     problem = design.problem
@@ -154,6 +154,7 @@ def test_the_groups_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     assert sum(row[0] == "profile" for row in page.rows("The problem")) == len(design.profile)
 
 
+@pytest.mark.thorough
 def test_the_worst_case_can_be_recomputed_from_the_page(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     problem = design.problem
@@ -198,7 +199,7 @@ def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDe
         assert float(worst.excess) >= certificate.needed_delta - 2 * certificate.rounding - 1e-14
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     text = " ".join(page.text.split())
@@ -449,6 +450,7 @@ def test_many_multisets_get_a_short_report() -> None:
     assert len(page.rows("The decision, all rows")) == 169
 
 
+@pytest.mark.thorough
 def test_cells_are_short_groups_are_named_and_the_box_says_what_was_minimised(few_labels: None) -> None:
     groups = [VoterGroup(2, 1.0, names=["anna", "ben"]), VoterGroup(3, 0.3, 1e-6, names=["x", "y", "z"])]
     design = darrm.solve(DecisionProblem(groups, 1 / 3, 1e-5), objective=objectives.truth([0.8, 2 / 3]))

@@ -67,6 +67,7 @@ def design() -> darrm.Design:
     return darrm.solve(K=5, m=2, epsilon=0.5)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 4)
 def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
@@ -78,6 +79,7 @@ def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -
     assert (found.get(f"{K // 2} : {K // 2}") == "any") is (K % 2 == 0)
 
 
+@pytest.mark.thorough
 def test_the_problem_stands_there_exactly(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     problem, value = design.problem, {row[0]: row[1] for row in page.rows("The problem")}
@@ -135,7 +137,7 @@ def test_the_worst_case_is_that_of_exact_fractions(name: str) -> None:
     assert sum(worst.p_side) == pytest.approx(Decimal(1), abs=Decimal("1e-20"))
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     problem, delta = design.problem, report.default_delta(design)
@@ -184,6 +186,7 @@ def test_no_cell_has_a_long_number(case: tuple[darrm.Design, Page]) -> None:
     assert design.problem.delta <= float(delta) <= design.problem.delta * (1 + 1e-6)
 
 
+@pytest.mark.thorough
 def test_digits_that_are_cut_make_no_claim_stronger() -> None:
     problem = darrm.MajorityProblem(3, 2, 2 / 3, 1e-5 / 3)
     page = Page(report.html(darrm.Design(problem, np.zeros(4), darrm.priors.independent()), full=False))
@@ -202,6 +205,7 @@ def test_the_first_box_says_what_was_minimised(case: tuple[darrm.Design, Page]) 
     assert sections.figure(design.expected_cost) in box
 
 
+@pytest.mark.thorough
 def test_what_is_no_optimum_is_not_called_minimised(design: darrm.Design) -> None:
     for name in ("tv", "custom"):
         other = darrm.Design(design.problem, design.gamma * 0.5, design.prior, objective=name)
@@ -503,7 +507,7 @@ def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
     assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("several", [False, True])
 def test_no_printed_guarantee_is_below_the_one_proved(several: bool) -> None:
     design: darrm.Design | darrm.DecisionDesign

@@ -13,7 +13,7 @@ from darrm.show.plots_plan import plot_plan
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("Delta", [0.0, 1.2345e-5])
 def test_no_title_is_cut_off(Delta: float) -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1234, Delta, max_affected=10)
@@ -37,6 +37,7 @@ def test_bars_carry_the_marks_of_their_lines() -> None:
     assert len(lines) == 6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("K", [5, 11, 101])
 def test_a_comparison_names_each_line_and_each_looks_otherwise_without_colour(K: int) -> None:
     problem = darrm.MajorityProblem(K, 2, 0.1)
@@ -72,6 +73,7 @@ def test_a_legend_of_many_covers_nothing() -> None:
     assert ax.get_window_extent().height > 72 * 1.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("groups", "epsilon"), [(1, 1.0), (1, "auto"), (2, 1.25), (3, 1.25)])
 def test_a_picture_of_a_plan_says_the_problem(groups: int, epsilon: Any) -> None:
     budget: dict[str, Any] = {

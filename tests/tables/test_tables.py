@@ -95,6 +95,7 @@ def test_lookup_is_exact_and_names_the_nearest(whole: tables.Table) -> None:
         whole.lookup(5, 2, 0.1, prior="common")
 
 
+@pytest.mark.thorough
 def test_an_edited_table_is_found_out(whole: tables.Table, tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     changes = {
@@ -175,6 +176,7 @@ def test_files_that_hold_no_table(tmp_path: Path, name: str, text: str, capsys: 
     assert main(["verify", str(tmp_path / "folder.parquet")]) == 2
 
 
+@pytest.mark.thorough
 def test_what_is_found_is_verified_too(whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "t.jsonl"
     forged = [{**whole.rows[0], "gamma": [1.0] * 4}, *whole.rows[1:]]

@@ -164,6 +164,7 @@ def test_rows_before_a_fault_are_given(path: Path, monkeypatch: pytest.MonkeyPat
     assert 80 < seen <= 100
 
 
+@pytest.mark.thorough
 def test_ids_are_as_long_as_the_csv_module_allows(path: Path) -> None:
     most = csv.field_size_limit()
     path.write_text(f"id,a\n{'x' * most},1\ny,0\n", encoding="utf-8")
@@ -183,6 +184,7 @@ def test_an_endless_line_is_refused_without_reading_all_of_it(path: Path, monkey
     assert file.tell() < 30_000
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(votes_csv, "_BLOCK", 1 << 14)
     peaks = []
@@ -239,7 +241,7 @@ def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
     return path
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["bool", "int8", "uint64", "float16", "float64"])
 def test_parquet_is_read_as_csv_is(tmp_path: Path, kind: str) -> None:
     rng = np.random.default_rng(0)

@@ -98,6 +98,7 @@ def test_the_comparison_is_that_of_the_library(client: Any, small: Plan) -> None
     assert text.count('class="this"') == 1
 
 
+@pytest.mark.thorough
 def test_the_parts_are_those_of_the_page(client: Any) -> None:
     before, after = get(client, "/plan", **SMALL).text.split("<!-- many labels -->")
     page = get(client, "/", **SMALL, plan="now").text
@@ -210,6 +211,7 @@ def test_any_mechanism_is_the_default_and_colluders_are_asked_for(client: Any, s
     assert "before it is given: colluders" in get(client, "/design.json", **{**STATED, "colluders": ""}).text
 
 
+@pytest.mark.thorough
 def test_the_curve_by_a_known_randomizer_says_what_it_rests_on(client: Any) -> None:
     values = {**STATED, "epsilon1": "auto", "at_most": "0.5", "queries": "3"}
     text = html.unescape(get(client, "/plan", **values).text)

@@ -65,6 +65,7 @@ def test_at_first_it_shows_the_problem_of_the_paper(client: Any) -> None:
     assert "Not computed yet." in text  # the comparison comes when it is asked for
 
 
+@pytest.mark.thorough
 def test_a_decision_by_groups(client: Any) -> None:
     text, design = get(client, "/release/", **OF_GROUPS).text, of_groups()
     assert "one release of a decision by 5 voters is (1, 0)-DP" in text
@@ -91,6 +92,7 @@ def test_several_classes_have_a_triangle_and_a_table(client: Any, none: str) -> 
     assert "The probability of the answer 1" not in text
 
 
+@pytest.mark.thorough
 def test_the_parts_are_those_of_the_page(client: Any) -> None:
     for values in (SMALL, OF_GROUPS):
         before, after = get(client, "/release/design", **values).text.split("<!-- many labels -->")
@@ -152,6 +154,7 @@ STATED = {
 }
 
 
+@pytest.mark.thorough
 def test_a_release_by_a_known_randomizer(client: Any) -> None:
     group = darrm.VoterGroup(5, epsilon=1.0, randomizer="randomized response", colluders=1)
     problem = darrm.DecisionProblem([group], epsilon=0.6, max_affected=1)
