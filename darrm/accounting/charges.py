@@ -6,10 +6,10 @@ from darrm._validation import not_a_design, real
 from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, agree, stated
 from darrm.accounting.fresh import FAR
 from darrm.accounting.noisy_max import CountMechanism
+from darrm.accounting.releases import checked_voters
 from darrm.design.content import check_whole
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_text
 
 _FOREIGN = "dp_accounting"
@@ -24,13 +24,8 @@ def checked_design(design: object) -> Design:
 
 def check_planned(release: object, voters: str) -> None:
     """`InputError` if a design that was planned for fixed voters is to be charged as one of fresh voters."""
-    if not isinstance(release, Design) or (release.planned_for, voters) != ("fixed", "fresh"):
-        return
-    if not without_privacy(release.problem.groups):
-        raise InputError(
-            "This design was planned for fixed voters, whose labels do not add up. Got a ledger of fresh voters. Use "
-            'a ledger of fixed ones (voters="fixed", --voters fixed), or plan for fresh voters.'
-        )
+    if isinstance(release, Design):
+        checked_voters(release, voters)
 
 
 def noise_of(release: object) -> float | None:

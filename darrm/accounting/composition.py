@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from darrm._validation import check_count, check_total_delta, check_voters, real
+from darrm._validation import check_count, check_total_delta, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import CountMechanism, of_any_votes, of_labels, of_votes, refuse_voters
-from darrm.accounting.releases import OneLabel, for_each_kind, one_label
+from darrm.accounting.releases import OneLabel, checked_voters, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -70,7 +70,8 @@ def compose(
     Raises
     ------
     InputError
-        If ``voters`` is missing, or ``delta`` is below the unavoidable one, which the message states.
+        If ``voters`` is missing, or "fresh" for a design of `darrm.plan` for fixed ones, or ``delta`` is below the
+        unavoidable one, which the message states.
         If the probabilities of a mechanism contradict the epsilon or sigma that it states, or K and classes
         are not its own.
 
@@ -103,8 +104,7 @@ def compose(
             "Got "
             f"{type(design).__name__}. For a design leave them out: it has its own."
         )
-    label = one_label(design)
-    kind = check_voters(voters, label.epsilons)
+    label, kind = one_label(design), checked_voters(design, voters)
     queries = check_count("queries", queries)
     deltas = for_each_kind(label.problem, "delta", delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")

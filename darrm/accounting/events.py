@@ -13,7 +13,7 @@ from darrm._dp_accounting import (
     from_randomized_response,
 )
 from darrm._dp_accounting import PLDAccountant as _PLDAccountant
-from darrm._validation import check_count, check_voters, real, whole
+from darrm._validation import check_count, real, whole
 from darrm.accounting.accounts import DIRECTED, Other, stated
 from darrm.accounting.curves import Curve
 from darrm.accounting.loss_distributions import (
@@ -26,7 +26,7 @@ from darrm.accounting.loss_distributions import (
     labels_or_voters,
     relation_of,
 )
-from darrm.accounting.releases import OneLabel, one_label
+from darrm.accounting.releases import OneLabel, checked_voters, one_label
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem.groups import check_one_limit
@@ -65,8 +65,8 @@ def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> 
     ----------
     design : Design
     voters : {"fresh", "fixed"}
-        There is no default. For fixed voters the event is one set of trained voters with all its answers; composed
-        several times it means several sets of voters.
+        There is no default, unless all voters are non-private. For fixed voters the event is one set of trained voters
+        with all its answers; composed several times it means several sets of voters.
     queries : int in [1, 1e7]
         Number of labels; for fixed voters it has no effect.
 
@@ -94,7 +94,7 @@ def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> 
     >>> round(accountant.compose(labels).compose(dp.GaussianDpEvent(4.0)).get_epsilon(1e-5), 2)
     11.55
     """
-    kind, label = check_voters(voters), one_label(design)
+    label, kind = one_label(design), checked_voters(design, voters)
     check_one_limit(label.problem, "An event of dp-accounting")
     relation_of(label.problem.adjacency)
     return LabelsDpEvent(label, kind, check_count("queries", queries))

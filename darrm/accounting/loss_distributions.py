@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from darrm._dp_accounting import NeighboringRelation, PrivacyLossDistribution
-from darrm._validation import check_count, check_voters, real
+from darrm._validation import check_count, real
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import FAR
 from darrm.accounting.mixed import labels_curve, voters_curve
-from darrm.accounting.releases import OneLabel, one_label
+from darrm.accounting.releases import OneLabel, checked_voters, one_label
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
@@ -191,7 +191,7 @@ def privacy_loss_distribution(
     """
     label = one_label(design)
     check_one_limit(label.problem, "A privacy loss distribution")
-    kind = check_voters(voters, label.epsilons)
+    kind = checked_voters(design, voters)
     relation = relation_of(label.problem.adjacency)
     queries = check_count("queries", queries)
     interval = checked_interval(interval, "interval")

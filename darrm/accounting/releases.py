@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import MAX_EPSILON, not_a_design, shown
+from darrm._validation import MAX_EPSILON, check_voters, not_a_design, shown
 from darrm.accounting.hulls import counts_region, hull
 from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
 from darrm.accounting.rows import OutcomeRows
@@ -231,3 +231,22 @@ def one_label(design: AnyRelease) -> OneLabel:
         tight = max(part.certificate.tight_epsilon for part in (design, *design.fewer.values()))
         return OneLabel(design.problem, design.table, fewer, tight_epsilon=tight)
     raise not_a_design("design must be a Design", design)
+
+
+def checked_voters(release: AnyRelease, voters: object) -> str:
+    """The kind of voters of a release whose labels are composed.
+
+    Raises
+    ------
+    InputError
+        If ``voters`` is missing or unknown, or "fresh" for a design that was planned for fixed ones.
+    """
+    epsilons = one_label(release).epsilons
+    kind = check_voters(voters, epsilons)
+    planned_for = release.planned_for if isinstance(release, Design) else ""
+    if (planned_for, kind) == ("fixed", "fresh") and not all(map(math.isinf, epsilons)):
+        raise InputError(
+            'This design was planned for fixed voters, whose labels do not add up. Got voters="fresh". State that they '
+            'are fixed (voters="fixed", --voters fixed; of a ledger, when it is made), or plan for fresh voters.'
+        )
+    return kind

@@ -13,7 +13,7 @@ from darrm.accounting.fixed import fixed_within, of_fixed
 from darrm.accounting.fresh import labels_within, upper_of_region
 from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.noisy_max import CountMechanism, of_votes, queries_within, refuse_voters
-from darrm.accounting.releases import AnyRelease, OneLabel, for_each_kind, one_label
+from darrm.accounting.releases import AnyRelease, OneLabel, checked_voters, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
@@ -319,8 +319,7 @@ def max_queries(
         refuse_voters(design, voters)
         total = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
         return queries_within(design, *total, MOST_LABELS, of_votes(design, None, None)).queries
-    kind = check_voters(voters, one_label(design).epsilons)
-    label, most = one_label(design), MOST_LABELS
+    label, kind, most = one_label(design), checked_voters(design, voters), MOST_LABELS
     epsilons = for_each_kind(label.problem, "total_epsilon", total_epsilon)
     deltas = for_each_kind(label.problem, "total_delta", total_delta)
     for name, own in label.kinds.items():

@@ -44,8 +44,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
-    from darrm._validation import check_voters
     from darrm.accounting.composition import compose
+    from darrm.accounting.releases import checked_voters
     from darrm.design.design import Design
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
@@ -60,7 +60,7 @@ def command(
     if not isinstance(design, Design):
         _of_noisy_max(design, queries, total_epsilon, delta, voters, as_json)
         return
-    voters = check_voters(voters, [group.epsilon for group in design.problem.groups])
+    voters = checked_voters(design, voters)
     absent = design.absent
     if queries is None:
         from darrm.accounting.fixed import fixed_voters

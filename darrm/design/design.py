@@ -90,8 +90,8 @@ class Design(ForAnalysis):
         For absent voters: the decision for every vector of present voters, one number for each group, except all and
         none. Empty if all voters must be present.
     planned_for : {"", "fresh", "fixed"}
-        The voters of the plan that made it, for its file and ledgers: a ledger of fresh voters does not take a design
-        that was planned for fixed ones.
+        The voters of the plan that made it, for its file, totals and ledgers: a design that was planned for fixed
+        voters is not composed as one of fresh voters.
 
     Attributes
     ----------

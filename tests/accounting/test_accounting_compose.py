@@ -1,6 +1,7 @@
 """Composition: the recursion against brute force over all strategies, and its bounds against each other."""
 
 import math
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -481,6 +482,25 @@ def test_a_plan_for_fixed_voters_has_noise_only_below_their_price() -> None:
     assert 0.29 < compose(below, 20, delta=1e-5, voters="fixed").upper <= 0.3
     one = plan(**{**kept, "queries": 1}, total_epsilon=0.2)  # type: ignore[arg-type]
     assert 0 < one.disagreement < 0.5
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    "total",
+    [
+        lambda design, voters: compose(design, 5, delta=1e-5, voters=voters),
+        lambda design, voters: max_queries(design, 9.0, 1e-5, voters=voters),
+        lambda design, voters: darrm.interop.dp_event(design, voters=voters),
+        lambda design, voters: darrm.interop.privacy_loss_distribution(design, voters=voters),
+    ],
+)
+def test_a_plan_for_fixed_voters_has_no_total_of_fresh_ones(total: Callable[[darrm.Design, str], object]) -> None:
+    planned = darrm.solve(K=3, m=1, epsilon=0.2).for_plan("fixed")
+    with pytest.raises(darrm.InputError, match=r'was planned for fixed voters.*Got voters="fresh"'):
+        total(planned, "fresh")
+    assert total(planned, "fixed") is not None
+    teachers = darrm.DecisionProblem([darrm.VoterGroup(3, math.inf)], epsilon=0.3, max_affected=1)
+    assert total(darrm.solve(teachers, objective=darrm.objectives.truth([0.8])).for_plan("fixed"), "fresh") is not None
 
 
 @pytest.mark.parametrize(

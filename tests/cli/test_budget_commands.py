@@ -40,6 +40,17 @@ def refused(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) ->
     return captured.err
 
 
+@pytest.mark.parametrize("asked", [("--queries", "5"), ("--total-epsilon", "9")])
+def test_a_plan_for_fixed_voters_has_no_budget_of_fresh_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, str]
+) -> None:
+    path = str(tmp_path / "plan.json")
+    darrm.solve(K=3, m=1, epsilon=0.2).for_plan("fixed").save(path)
+    budget = ("budget", path, *asked, "--delta", "1e-5", "--voters")
+    assert "planned for fixed voters" in refused(capsys, 2, *budget, "fresh")
+    assert main([*budget, "fixed"]) == 0
+
+
 @pytest.mark.thorough
 def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     points = run_json(capsys, "profile", str(design_file), "--epsilons", "0,0.1,0.2676,inf")["profile"]
