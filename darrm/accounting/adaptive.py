@@ -27,7 +27,7 @@ from darrm.numerics.deadline import check_time
 
 _U = 2.0**-53
 _TINY = 1e-300  # above the underflow of one step
-_AT_ONCE = 2**15  # number of sums over choices held in memory at once
+_AT_ONCE = 2**16  # number of sums over choices held in memory at once
 _MARGIN = 1e-12  # relative; above the rounding of corners
 _COLUMNS = 256  # least number of sums for one choice held at once
 _KEPT = 2**21

@@ -36,7 +36,7 @@ FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss 
 _SAME = 1e-6  # relative; closer bounds count as equal
 _LEAST = 1e-9  # share of delta for all queries: allowed error of V far from the point where it is delta
 _POINTS = (600, 40_000)  # least and largest number on each side
-_COARSER = 2  # coarsening of a first grid, which is often enough
+_COARSER = (8, 2, 1)  # coarsenings of the grid: a coarse one is often enough, and takes a small part of the time
 _SIMPLE = "simple composition"
 EXACT = "exact composition"
 _WORK = 2_000_000  # largest queries times points for which a lower bound is computed too
@@ -301,7 +301,7 @@ def within(
 ) -> int:
     """`labels_within`, from the region or rows of one release; ``guaranteed`` as for `of_region`.
 
-    It runs the exact composition until the budget is spent, on a coarse grid, and on a finer one if that does not reach
+    It runs the exact composition until the budget is spent, on coarse grids, and on finer ones if these do not reach
     ``most``. Each grid certifies its count, so the larger count holds.
     """
     if adaptive.is_silent(release):
@@ -321,7 +321,7 @@ def within(
     else:
         fine = grid_for(release, 1, 0.5, fineness).step
     index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # delta at 0 is larger than at epsilon
-    for count in (index // _COARSER, index) if index >= _POINTS[0] else (index,):
+    for count in [index // times for times in _COARSER if index >= times * _POINTS[0]] or [index]:
         step = epsilon / count * (1 - 1e-15) if count else fine
         size = max(_POINTS[0], count + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
         if step * size > FAR:  # the exact composition does not reach that far

@@ -484,6 +484,23 @@ def test_a_plan_for_fixed_voters_has_noise_only_below_their_price() -> None:
     assert 0 < one.disagreement < 0.5
 
 
+@pytest.mark.parametrize("most", [60, 10**6])
+def test_coarse_grids_count_no_label_that_finer_ones_do_not(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    label, grids = design_of("monotone"), list[int]()
+    every = adaptive.upper_bounds
+
+    def counted(release: Any, grid: adaptive.Grid, **options: Any) -> Any:
+        grids.append(grid.size)
+        return every(release, grid, **options)
+
+    monkeypatch.setattr(adaptive, "upper_bounds", counted)
+    found = fresh.labels_within(label, 9.0, 0.05, most)
+    assert grids == sorted(grids)
+    assert len(grids) == (1 if most == 60 else len(fresh._COARSER))
+    monkeypatch.setattr(fresh, "_COARSER", (1,))
+    assert fresh.labels_within(label, 9.0, 0.05, most) == found >= 60
+
+
 @pytest.mark.every
 @pytest.mark.parametrize(
     "total",
