@@ -71,8 +71,8 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
         and not _NOISE.fullmatch(name)
     }
     kept = {name: values for name, values in kept.items() if name not in same}
-    mirrored = _mirrored(kept)
-    kept = {name: values for name, values in kept.items() if name not in mirrored}
+    halves = _halves(kept)
+    kept = {name: halves.get(name, values) for name, values in kept.items() if halves.get(name, values)}
     sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
     heads = " & ".join(map(_head, kept))
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
@@ -92,8 +92,8 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
         whole.append(f"% In all rows: {alike}.")
     if gaps and "gap" not in kept:
         whole.append(f"% No gap is above {_cell('gap', max(gaps))}.")
-    if mirrored:
-        whole.append("% gamma(K - l) = gamma(l) in all rows; columns above half of the largest K are left out.")
+    if halves:
+        whole.append("% gamma(K - l) = gamma(l) in all rows, so gamma(l) is left out for l > K / 2.")
     if any(_NOISE.fullmatch(name) for name in kept):
         whole.append(
             "% The noise functions above are rounded. Only the exact ones are certified: keep those, as CSV or JSON."
@@ -101,16 +101,22 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
     return "\n".join([*whole, ""])
 
 
-def _mirrored(columns: Mapping[str, Sequence[Any]]) -> set[str]:
-    """The columns gamma_l that only mirror others: where gamma(l) = gamma(K - l) in all rows, those above K / 2."""
+def _halves(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """The columns gamma_l without what mirrors others: empty for l > K / 2 of each row, and [] where all are.
+
+    No columns at all if gamma(l) = gamma(K - l) does not hold in every row.
+    """
     names = [name for name in columns if re.fullmatch(r"gamma_\d+", name)]
-    above = 0
-    for row in zip(*(columns[name] for name in names), strict=True):
-        gamma = [value for value in row if value is not None]
-        if gamma != gamma[::-1]:
-            return set()
-        above = max(above, (len(gamma) + 1) // 2)
-    return set(names[above:])
+    rows = [
+        [value for value in row if value is not None] for row in zip(*(columns[name] for name in names), strict=True)
+    ]
+    if any(gamma != gamma[::-1] for gamma in rows):
+        return {}
+    halves = [gamma[: (len(gamma) + 1) // 2] for gamma in rows]
+    return {
+        name: [half[l] if l < len(half) else None for half in halves] if any(l < len(half) for half in halves) else []
+        for l, name in enumerate(names)
+    }
 
 
 def _head(name: str) -> str:

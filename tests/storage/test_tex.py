@@ -81,3 +81,14 @@ def test_latex_takes_it(tmp_path: Path) -> None:
     (tmp_path / "page.tex").write_text(page, encoding="utf-8")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+
+
+def test_half_of_each_noise_function_is_printed_whatever_its_length() -> None:
+    rows = {"gamma_0": [1.0, 1.0], "gamma_1": [0.3, 0.4], "gamma_2": [0.3, 0.2], "gamma_3": [1.0, 0.4]}
+    rows["gamma_4"] = [None, 1.0]  # type: ignore[list-item]
+    lines = tabular({"K": [3, 4], **rows}).splitlines()
+    assert lines[2] == r"K & $\gamma(0)$ & $\gamma(1)$ & $\gamma(2)$ \\"
+    assert lines[4:6] == [r"3 & 1.000 & 0.3000 &  \\", r"4 & 1.000 & 0.4000 & 0.2000 \\"]
+    assert "% gamma(K - l) = gamma(l) in all rows, so gamma(l) is left out for l > K / 2." in lines
+    rows["gamma_4"] = [None, 0.9]  # type: ignore[list-item]
+    assert tabular({"K": [3, 4], **rows}).splitlines()[2].endswith(r"$\gamma(4)$ \\")
