@@ -91,7 +91,8 @@ class Ledger:
         self.path = ledger_path(path)
         if not self.path.is_file():
             what = "is not a ledger file" if self.path.exists() else "does not exist"
-            raise InputError(f"{path} {what}. Pass the path of a ledger, or make one. Run: darrm ledger create --help")
+            hint = "Pass the path of a ledger, or make one. Run: darrm ledger create --help"
+            raise InputError(f"{path} {what}. {hint}") from None if self.path.exists() else FileNotFoundError(path)
         self._state()
 
     @classmethod

@@ -39,7 +39,8 @@ class Ending(NamedTuple):
 DONE = Ending(0, "done", "Done. All verified claims hold.")
 NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or cannot be certified.")
 BAD_INPUT = Ending(2, "bad-input", "An option, a value or a file is unusable as given. The same command fails again.")
-EXISTS = Ending(2, "exists", "Labels or a ledger exist already at that path. Nothing was changed.")
+NO_FILE = Ending(2, "no-file", "A file that was to be read is not there, such as votes that have not arrived yet.")
+EXISTS = Ending(2, "exists", "A design, labels or a ledger exist already at that path. Nothing was changed.")
 BUDGET_SPENT = Ending(3, "budget-spent", "The remaining budget does not cover it. Nothing was released or charged.")
 NO_DESIGN = Ending(
     4, "no-design", "The solver or a time limit ended the search without a design, or a row of a table has no design."
@@ -54,7 +55,7 @@ REPEATED = Ending(
 DEFECT = Ending(70, "defect", "darrm itself failed. Please report it.")
 INTERRUPTED = Ending(130, "interrupted", "Interrupted, such as by Ctrl-C.")
 ENDINGS = (
-    *(DONE, NOT_HELD, BAD_INPUT, EXISTS, BUDGET_SPENT, NO_DESIGN),
+    *(DONE, NOT_HELD, BAD_INPUT, NO_FILE, EXISTS, BUDGET_SPENT, NO_DESIGN),
     *(NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, DEFECT, INTERRUPTED),
 )
 # The first that fits counts.
@@ -132,6 +133,8 @@ def ended_by(error: BaseException, program: str) -> tuple[Ending, str]:
     if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):
         error = error.__cause__  # click takes it for the end of what is typed, and no command asks for that
     ending = next((ending for kind, ending in _OF_ERRORS if isinstance(error, kind)), DEFECT)
+    if ending is BAD_INPUT and isinstance(error.__cause__, FileNotFoundError):
+        ending = NO_FILE
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         said = error.format_message()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.errors import InputError
-from darrm.storage.atomic import check_place
+from darrm.errors import ExistsError, InputError
+from darrm.storage.atomic import check_place, is_device
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 
 if TYPE_CHECKING:
@@ -73,6 +73,15 @@ class AnalysisTable(AnyPath):
 FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
 TABLE = AnalysisTable(path_type=Path, readable=False)
 DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
+
+
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace an earlier design in --out.")
+
+
+def keep_earlier(out: Path | None, overwrite: bool) -> None:
+    """Refuse to write over a file: it may be the design of released labels, which nobody could verify any more."""
+    if out is not None and not overwrite and not is_device(out) and out.exists():
+        raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
 
 
 def is_design_file(out: Path) -> bool:

@@ -40,8 +40,11 @@ if TYPE_CHECKING:
 )
 @common.plot_option("the label error rate by epsilon of a vote, or of each mechanism,")
 @common.design_option
+@outputs.overwrite_option
 @common.json_option
-def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: bool, **values: Any) -> None:
+def command(
+    no_comparison: bool, plot: Path | None, out: Path | None, overwrite: bool, as_json: bool, **values: Any
+) -> None:
     """Plan many labels within one privacy budget.
 
     Prints the guarantee of all labels together, the label error rate, other mechanisms at the same budget, and the
@@ -59,6 +62,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     from darrm.planning.asked import groups_of
     from darrm.planning.planner import plan
 
+    outputs.keep_earlier(out, overwrite)
     setting = take_setting(values)
     if out is not None:
         _check_writable(**setting)

@@ -64,7 +64,7 @@ def rows(path: str | Path) -> list[Row]:
     if not name.is_file():
         raise InputError(
             f"{name} could not be read: it is {'a folder' if name.is_dir() else 'not there'}. Pass a table."
-        )
+        ) from None if name.exists() else FileNotFoundError(name)
     table: list[Row] = []
     try:
         for row in {".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}[kind](name):

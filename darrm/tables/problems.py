@@ -191,7 +191,7 @@ def from_csv(path: str | Path) -> Grid:
         check_kind(name, "problems")
         raise
     except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a CSV file.") from None
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a CSV file.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{name} is not a CSV file ({error}).") from None
     if not tasks:

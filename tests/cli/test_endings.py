@@ -126,6 +126,30 @@ def commands(of: click.Command, *names: str) -> list[str]:
     return [" ".join(names)]
 
 
+@pytest.mark.every
+@pytest.mark.parametrize(
+    "command",
+    [
+        "verify none.json",
+        "verify none.csv",
+        "release none.json --votes votes.csv --out new.csv",
+        "release gamma.json --votes none.csv --out new.csv",
+        "release gamma.json --votes votes.csv --out new.csv --ledger none.json",
+        "ledger show none.json",
+        "table --problems none.csv --out new.csv",
+        "solve --K 3 --m 1 --epsilon .1 --profile none.csv",
+    ],
+)
+def test_a_file_that_has_not_arrived_has_a_code_of_its_own(run: Run, command: str) -> None:
+    ended = run(*command.split())
+    assert code(ended) == (2, "no-file"), ended[2]
+
+
+def test_a_folder_in_the_place_of_a_file_is_bad_input(run: Run, folder: Path) -> None:
+    (folder / "votes").mkdir()
+    assert code(run("release", "gamma.json", "--votes", "votes", "--out", "new.csv")) == (2, "bad-input")
+
+
 def test_the_page_has_the_table() -> None:
     rows = re.findall(r"^\| (\d+) \| `([a-z-]+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert [(int(status), name, meaning) for status, name, meaning in rows] == list(endings.ENDINGS)

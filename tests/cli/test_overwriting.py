@@ -29,6 +29,29 @@ def test_labels_of_an_earlier_release_are_kept(tmp_path: Path, capsys: pytest.Ca
     assert darrm.accounting.Ledger(ledger).status()["released"] == 4
 
 
+@pytest.mark.every
+@pytest.mark.parametrize(
+    "made",
+    [
+        "solve --K 3 --m 1 --epsilon .5",
+        "plan --K 3 --epsilon .5 --prior uniform --queries 1 --voters fresh --max-affected 1 --total-epsilon 1 "
+        "--total-delta 0 --no-comparison",
+    ],
+)
+def test_an_earlier_design_is_kept(made: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "gamma.json"
+    darrm.solve(K=5, m=1, epsilon=0.5).save(out)
+    kept = out.read_bytes()
+    assert main([*made.split(), "--out", str(out), "--json"]) == 2
+    captured = capsys.readouterr()
+    assert "gamma.json exists already. Pass another --out, or --overwrite" in captured.err
+    assert json.loads(captured.out)["error"]["code"] == "exists"
+    assert out.read_bytes() == kept
+    assert main([*made.split(), "--out", str(out), "--overwrite"]) == 0
+    assert darrm.load(out).problem.K == 3
+    assert main([*made.split(), "--out", "/dev/null"]) == 0
+
+
 @pytest.mark.parametrize("name", ["solve", "plan", "export", "release"])
 def test_no_command_writes_over_a_ledger(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design, votes, ledger = tmp_path / "gamma.json", tmp_path / "votes.csv", tmp_path / "ledger.json"
