@@ -73,6 +73,12 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
     help="For one release of a majority: write gamma of each mechanism here, in the formats of --out.",
 )
 @common.plot_option("noise functions and errors")
+@click.option(
+    "--curves",
+    metavar="NAME,...",
+    help="With --plot, for one release of a majority: the mechanisms whose noise functions are drawn [those without "
+    "noise that was searched].",
+)
 @common.json_option
 def command(
     prior: str | None,
@@ -85,6 +91,7 @@ def command(
     extra: tuple[str, ...],
     gammas: Path | None,
     plot: Path | None,
+    curves: str | None,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -104,6 +111,8 @@ def command(
             raise InputError(f"--extra is for one release, not for a total of {queries} labels. Leave it out.")
         if gammas is not None:
             raise InputError(f"--gammas is for one release, not for a total of {queries} labels. Leave it out.")
+        if curves is not None:
+            raise InputError(f"--curves is for one release, not for a total of {queries} labels. Leave it out.")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, out, plot, as_json)
         return
@@ -127,6 +136,9 @@ def command(
     from darrm.show.plots import plot_comparison
 
     rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
+    if curves is not None and plot is None:
+        raise InputError("--curves names what --plot draws. Got no --plot. Pass it too, or leave --curves out.")
+    lines = None if curves is None else typed.names("--curves", curves)
     own = dict(map(_own, extra))
     if len(own) < len(extra):
         raise InputError(f"--extra must have a name of its own for each noise function. Got {', '.join(extra)}.")
@@ -135,7 +147,7 @@ def command(
     _keep(out, entries)
     if gammas is not None:
         entries.write(gammas, gammas=True)
-    common.draw(plot, lambda: plot_comparison(problem, entries))
+    common.draw(plot, lambda: plot_comparison(problem, entries, curves=lines))
     common.wrote(out, gammas, plot)
     if as_json:
         common.print_json(

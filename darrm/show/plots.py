@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import refusal
+from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem, allowance
 from darrm.problem.majority import MajorityProblem
 from darrm.show.figures import (
@@ -259,7 +260,11 @@ def plot_budget(
 
 
 def plot_comparison(
-    problem: MajorityProblem, entries: Comparison | Sequence[Entry], axes: Sequence[Axes] | None = None
+    problem: MajorityProblem,
+    entries: Comparison | Sequence[Entry],
+    axes: Sequence[Axes] | None = None,
+    *,
+    curves: Collection[str] | None = None,
 ) -> list[Axes]:
     """Draw the noise functions of a comparison, and beside them the error of each.
 
@@ -267,9 +272,12 @@ def plot_comparison(
     ----------
     problem : MajorityProblem
     entries : sequence of darrm.baselines.entries.Entry
-        Of `darrm.compare`, of a majority. A mechanism with searched noise has a grey bar and no curve, and a mechanism
-        that is not private enough has a hollow bar, and says so in the legend. The plain majority has no curve.
+        Of `darrm.compare`, of a majority. A mechanism without a curve has a grey bar, and a mechanism that is not
+        private enough has a hollow bar, and says so in the legend.
     axes : two matplotlib axes, optional
+    curves : names of mechanisms, optional
+        Those whose noise functions are drawn. If not given, all but the plain majority and the mechanisms with as
+        little noise as the guarantee allows.
 
     Returns
     -------
@@ -277,20 +285,26 @@ def plot_comparison(
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
+    InputError, MissingExtraError
+        If no mechanism has one of the names, or matplotlib is not installed.
 
     Examples
     --------
     >>> import darrm
     >>> problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
-    >>> left, right = darrm.show.plots.plot_comparison(problem, darrm.compare(problem))
+    >>> comparison = darrm.compare(problem)
+    >>> left, right = darrm.show.plots.plot_comparison(problem, comparison, curves=["gamma_opt", "permute-and-flip"])
     >>> right.get_xlabel()
     'expected TV error'
     """
     own = axes is None
+    every = [entry.name for entry in entries]
     # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
-    drawn = [entry.name for entry in entries if not entry.setting and entry.name != "plain majority"]
+    few = [entry.name for entry in entries if not entry.setting and entry.name != "plain majority"]
+    drawn = [name for name in every if name in (few if curves is None else curves)]
+    unknown = sorted(set(curves or ()) - set(every))
+    if unknown or not drawn:
+        raise InputError(f"curves must be names of mechanisms: {', '.join(every)}. Got {', '.join(unknown) or 'none'}.")
     names = {entry.name: entry.name + ", not private enough" * (not entry.within) for entry in entries}
     columns = 2 if any(len(names[name]) > _LONG_NAME for name in drawn) else 3
     if axes is None:

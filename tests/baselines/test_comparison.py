@@ -8,6 +8,7 @@ import pytest
 import darrm
 from darrm import baselines, compare
 from darrm.baselines.entries import Entry
+from darrm.cli import main
 from darrm.errors import InputError
 from darrm.show.figures import save
 from darrm.show.plots import plot_comparison
@@ -251,6 +252,25 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
     with pytest.raises(darrm.InputError, match="must end in"):
         save(tmp_path / "all.txt", plot_comparison(PROBLEMS[0], entries))
+
+
+@pytest.mark.thorough
+def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = PROBLEMS[0]
+    left, right = plot_comparison(problem, compare(problem), curves=["permute-and-flip", "plain majority"])
+    assert left.get_legend_handles_labels()[1] == ["permute-and-flip", "plain majority, not private enough"]
+    assert len(right.patches) == len(compare(problem))
+    asked = ["compare", "--K", "3", "--m", "1", "--epsilon", ".5", "--curves", "gamma_opt,Laplace noisy max"]
+    assert main([*asked, "--plot", str(tmp_path / "some.svg")]) == 0
+    assert main([*asked[:-1], "Laplace", "--plot", str(tmp_path / "none.svg")]) == 2
+    assert "curves must be names of mechanisms: gamma_opt, " in capsys.readouterr().err
+    assert not (tmp_path / "none.svg").exists()
+    assert main(asked) == 2
+    assert "Got no --plot" in capsys.readouterr().err
+    assert main([*asked, "--queries", "2", "--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh"]) == 2
+    assert "--curves is for one release" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
