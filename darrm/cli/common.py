@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from darrm.problem.majority import MajorityProblem
 
 
+_TYPED = 16  # characters of a delta; a longer one was computed, and is rounded up
+
+
 def tightness(design: Design) -> str:
     """Needed delta and tight epsilon of one release, the largest for any attendance if voters may be absent."""
     tables = tables_of(design)
@@ -43,12 +46,15 @@ def tightness(design: Design) -> str:
         needed = max(certificate.needed_delta for certificate in certificates)
         tight = max(certificate.tight_epsilon for certificate in certificates)
         holds = all(certificate.holds for certificate in certificates)
-        short = at_least(needed)
-        if (float(short) <= kind.delta) != holds:
-            short = exactly(needed)
+        typed = short = given = exactly(kind.delta)
+        for digits in range(6, 18):  # as few as show which is larger
+            short = at_least(needed, digits)
+            given = typed if len(typed) <= _TYPED else at_least(kind.delta, digits)
+            if (float(short) <= float(given)) == holds:
+                break
         each.append(
-            f"needed delta {short} {'<=' if holds else '>'} delta {exactly(kind.delta)}; tight epsilon "
-            f"{at_least(tight)} at delta {exactly(kind.delta)}{f' for a change in {name}' * bool(name)}"
+            f"needed delta {short} {'<=' if holds else '>'} delta {given}; tight epsilon "
+            f"{at_least(tight)} at delta {given}{f' for a change in {name}' * bool(name)}"
             f"{', whoever is absent' * (len(tables) > 1)}"
         )
     return "; ".join(each)
@@ -191,7 +197,8 @@ randomized_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=lambda context, _, given: context.meta.update({_RANDOMIZED: given}),
-    help="Voters use randomized response with --epsilon: warn if it cannot produce the --prior.",
+    help="Voters use randomized response of --epsilon: warn if it cannot produce the --prior. No guarantee "
+    "rests on it: --randomizer response is for guarantees that do.",
 )
 voters_option = click.option(
     "--voters",

@@ -94,9 +94,7 @@ def command(out: Path | None, as_json: bool) -> None:
     )
     say(f"{plan_words.together(answer)} {_WHO}\n")
     say(f"{plan_words.aggregator(answer)} {_ASKED}")
-    voters = ("--K", K, "--epsilon", epsilon, "--base-accuracy", BASE_ACCURACY, "--max-affected", reached)
-    total = ("--total-epsilon", TOTAL_EPSILON, "--total-delta", TOTAL_DELTA, "--voters", "fresh")
-    suggest("To plan for your own voters, change these numbers", "plan", *voters, "--queries", queries, *total)
+    suggest("To plan for your own voters, as in the example of its help", "plan", "--help")
 
 
 _WHO = (

@@ -257,7 +257,7 @@ def test_demo_leaves_nothing_behind(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
-    said = r"To plan for your own voters, change these numbers:\n  darrm plan [^\n]*\n"
+    said = r"To plan for your own voters, as in the example of its help:\n  darrm plan --help\n"
     assert re.fullmatch(said, capsys.readouterr().err)
     assert list(tmp_path.iterdir()) == []
 
@@ -332,6 +332,16 @@ def test_a_needed_delta_is_on_the_side_of_delta_that_the_verdict_says(
     one = SimpleNamespace(delta=1.99999995e-7)
     design = SimpleNamespace(problem=SimpleNamespace(kinds={"": one}), certificate=part.certificate)
     assert f"needed delta {said} delta 1.99999995e-07" in common.tightness(design)  # type: ignore[arg-type]
+
+
+def test_a_computed_delta_is_printed_with_few_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    """All digits of 1 - (1 - Delta)^m say nothing, and those of a typed delta are what was asked for."""
+    solve = ["solve", "--K", "11", "--m", "3", "--epsilon", "0.1", "--voter-delta", "1e-5"]
+    assert main(solve) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "needed delta 2.99998e-05 <= delta 2.99998e-05; tight epsilon 0.3 at delta 2.99998e-05" in said
+    assert main([*solve, "--delta", "2.123456789e-5"]) == 0
+    assert "<= delta 2.123456789e-05; tight" in " ".join(capsys.readouterr().out.split())
 
 
 def test_no_name_of_a_mechanism_breaks_inside_a_word(
