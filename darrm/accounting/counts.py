@@ -21,8 +21,11 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     """Upper bound on the epsilon of the counts of all queries together at ``delta``, at most that of the votes.
 
     The counts of the voters that do not collude have the distribution B[h] for true answers h, the rows of the kernel
-    of `darrm.problem.truths`, and one record changes at most ``max_affected`` of the truths. Queries may be adaptive;
-    the bound is that of the votes themselves where the rows are too many to list, or a group has no known randomizer.
+    of `darrm.problem.truths`, and one record changes at most ``max_affected`` of the truths. Queries may be adaptive.
+    If several groups vote, the counts of each are seen. An affected voter is the same at every query, and the counts of
+    the groups that it is not in have the same distribution with and without the record, so that the largest total of
+    one group holds. The bound is that of the votes themselves where several affected voters may be in several groups,
+    where the rows are too many to list, and for a group without a known randomizer.
 
     Examples
     --------
@@ -35,6 +38,9 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     12.3
     """
     votes = epsilon_of(among(model.affected, queries), delta)
+    if len(model.groups) > 1 and model.max_affected == 1:
+        alone = (VoterModel([group], model.classes, 1, model.adjacency) for group in model.groups if group.max_affected)
+        return min(votes, max(counts_total(own, queries, delta) for own in alone))
     if len(model.groups) > 1 or not model.known:
         return votes
     truths = truths_of(decision_by(model, 1.0, 0.5))

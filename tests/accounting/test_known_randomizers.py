@@ -30,6 +30,10 @@ from oracles.known_voters import (
 import darrm
 from darrm import DecisionProblem, InputError, VoterGroup
 from darrm.accounting import compose
+from darrm.accounting.counts import counts_total
+from darrm.accounting.many_answers import upper_of_rows
+from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.voters import among, epsilon_of
 from darrm.storage.sealed_json import write
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "known_randomizers.json").read_text())
@@ -399,3 +403,37 @@ def test_a_prior_of_votes_is_for_any_voters() -> None:
         darrm.plan(
             [group], prior="uniform", max_affected=1, queries=2, total_epsilon=1, total_delta=1e-6, voters="fresh"
         )
+
+
+def test_the_counts_of_two_groups_cost_what_the_worse_one_costs() -> None:
+    """Against three adaptive queries of all counts of both groups, whose distributions are listed here."""
+
+    def law(K: int, ones: int, epsilon: float) -> list[float]:
+        """The distribution of the votes for 1 of K voters, of whom that many have the true answer 1."""
+        chances = [1.0]
+        for k in range(K):
+            p = 1 / (1 + math.exp(-epsilon if k < ones else epsilon))
+            chances = [
+                (chances[n] * (1 - p) if n < len(chances) else 0) + (chances[n - 1] * p if n else 0)
+                for n in range(len(chances) + 1)
+            ]
+        return chances
+
+    sizes, epsilons, delta, totals = (2, 3), (1.0, 0.7), 1e-3, []
+    truths = [(h, k) for h in range(3) for k in range(4)]
+    both = {(h, k): np.outer(law(2, h, 1.0), law(3, k, 0.7)).ravel() for h, k in truths}
+    for moves in ((1, 0), (0, 1)):  # the affected voter is in one group, the same at all queries
+        pairs = [(place, (place[0] + moves[0], place[1] + moves[1])) for place in truths]
+        on, off = zip(*((both[a], both[b]) for a, b in pairs if b in both), strict=True)
+        totals.append(upper_of_rows(OutcomeRows(np.array(on), np.array(off), 2.0**-48), 3, delta))
+    groups = [
+        VoterGroup(K, epsilon, max_affected=1, randomizer="randomized response", colluders=0)
+        for K, epsilon in zip(sizes, epsilons, strict=True)
+    ]
+    found = counts_total(DecisionProblem(groups, 1.0, max_affected=1).model, 3, delta)
+    assert found == pytest.approx(max(totals), rel=2e-3)
+    assert min(totals) < 0.8 * max(totals)
+    any_voters = [groups[0], VoterGroup(3, 0.7, max_affected=1)]
+    assert counts_total(DecisionProblem(any_voters, 1.0, max_affected=1).model, 3, delta) == pytest.approx(found)
+    apart = DecisionProblem(groups, 1.0, max_affected=2).model  # one in each: the votes themselves
+    assert counts_total(apart, 3, delta) == epsilon_of(among(apart.affected, 3), delta)
