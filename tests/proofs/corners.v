@@ -232,3 +232,469 @@ Proof.
     destruct w as [| x [| y [| z w]]]; simpl in *; try discriminate.
     inversion Hw as [| ? ? Hx Hw']. inversion Hw' as [| ? ? Hy ?]. injection Hm as Ep Eq. lra.
 Qed.
+
+(** * A function of [K] pairs that is affine in each *)
+
+Definition affine_in_each (g : list (R * R) -> R) : Prop :=
+  forall before after, affine (fun v => g (before ++ v :: after)).
+
+(** (b) Voter by voter: each in a hull of its own corners, any finite set. *)
+Theorem corners_suffice : forall Cs vs, Forall2 hull Cs vs -> forall g, affine_in_each g ->
+  exists cs, Forall2 (fun C c => In c C) Cs cs /\ g vs <= g cs.
+Proof.
+  intros Cs vs H. induction H as [| C v Cs vs Hv H IH]; intros g Hg.
+  - exists []. split; [constructor | lra].
+  - destruct (hull_largest (fun v => g ([] ++ v :: vs)) C v (Hg [] vs) Hv) as (c & Hc & L).
+    destruct (IH (fun l => g (c :: l))) as (cs & Hcs & L').
+    + intros before after. apply (Hg (c :: before) after).
+    + exists (c :: cs). simpl in L. split; [constructor; auto | lra].
+Qed.
+
+(** * Multisets *)
+
+Fixpoint copies (ns : list nat) (C : list (R * R)) : list (R * R) :=
+  match ns, C with
+  | n :: ns, c :: C => repeat c n ++ copies ns C
+  | _, _ => []
+  end.
+
+Lemma copies_none : forall C, copies (repeat 0%nat (length C)) C = [].
+Proof. induction C as [| c C IH]; simpl; auto. Qed.
+
+Lemma one_more : forall c C ns, In c C -> length ns = length C ->
+  exists ns', length ns' = length C /\ list_sum ns' = S (list_sum ns) /\
+    Permutation (c :: copies ns C) (copies ns' C).
+Proof.
+  intros c C. induction C as [| d C IH]; intros [| n ns] Hc Hl; simpl in *; try discriminate; [destruct Hc |].
+  destruct Hc as [-> | Hc].
+  - exists (S n :: ns). simpl. repeat split; auto.
+  - destruct (IH ns Hc) as (ns' & Hl' & Hs & Hp); [lia |].
+    exists (n :: ns'). simpl. repeat split; [lia | lia |].
+    eapply Permutation_trans; [apply Permutation_middle |]. apply Permutation_app_head. exact Hp.
+Qed.
+
+Lemma copies_app : forall ns C ms M, length ns = length C -> copies (ns ++ ms) (C ++ M) = copies ns C ++ copies ms M.
+Proof.
+  induction ns as [| n ns IH]; intros [| c C] ms M Hl; simpl in *; try discriminate; auto.
+  rewrite IH by lia. apply app_assoc.
+Qed.
+
+Lemma copies_length : forall ns C, length ns = length C -> length (copies ns C) = list_sum ns.
+Proof.
+  induction ns as [| n ns IH]; intros [| c C] Hl; simpl in *; try discriminate; auto.
+  rewrite app_length, repeat_length, IH by lia. reflexivity.
+Qed.
+
+(** The number of affected voters. *)
+Definition affected (mask : list bool) : nat := length (filter (fun b => b) mask).
+
+(** If voters not affected stay at corners of [S] and the others are anywhere, then a multiset describes them. *)
+Lemma multiset_of : forall St M mask cs,
+  Forall2 (fun C c => In c C) (map (fun b : bool => if b then St ++ M else St) mask) cs ->
+  exists ns ms, length ns = length St /\ length ms = length M /\
+    (list_sum ns + list_sum ms = length mask)%nat /\ (list_sum ms <= affected mask)%nat /\
+    Permutation cs (copies (ns ++ ms) (St ++ M)).
+Proof.
+  intros St M mask. induction mask as [| b mask IH]; intros cs H; inversion H as [| C c Cs cs' Hc H']; subst.
+  - exists (repeat 0%nat (length St)), (repeat 0%nat (length M)).
+    assert (Z : forall n, list_sum (repeat 0%nat n) = 0%nat) by (induction n; simpl; auto).
+    rewrite !repeat_length, !Z, copies_app, !copies_none by apply repeat_length.
+    simpl. auto.
+  - destruct (IH cs' H') as (ns & ms & Hns & Hms & Hs & Ht & Hp).
+    rewrite copies_app in Hp by auto.
+    assert (D : In c St \/ (b = true /\ In c M)).
+    { destruct b; [apply in_app_or in Hc; tauto | auto]. }
+    destruct D as [D | [-> D]].
+    + destruct (one_more c St ns D Hns) as (ns' & Hl & Hs' & Hp').
+      exists ns', ms. unfold affected in *. rewrite copies_app by auto. repeat split; auto.
+      * simpl. lia.
+      * destruct b; simpl; lia.
+      * eapply Permutation_trans; [apply perm_skip; exact Hp |].
+        change (c :: copies ns St ++ copies ms M) with ((c :: copies ns St) ++ copies ms M).
+        apply Permutation_app_tail. exact Hp'.
+    + destruct (one_more c M ms D Hms) as (ms' & Hl & Hs' & Hp').
+      exists ns, ms'. unfold affected in *. rewrite copies_app by auto. repeat split; auto.
+      * simpl. lia.
+      * simpl. lia.
+      * eapply Permutation_trans; [apply perm_skip; exact Hp |].
+        eapply Permutation_trans; [apply Permutation_middle |]. apply Permutation_app_head. exact Hp'.
+Qed.
+
+(** * The number of ones among independent votes *)
+
+(** [pmf ps l]: the probability of [l] ones, voter by voter. *)
+Fixpoint pmf (ps : list R) (l : nat) : R :=
+  match ps with
+  | [] => match l with O => 1 | S _ => 0 end
+  | p :: ps => (1 - p) * pmf ps l + match l with O => 0 | S l => p * pmf ps l end
+  end.
+
+Fixpoint outcomes (n : nat) : list (list bool) :=
+  match n with
+  | O => [[]]
+  | S n => map (cons false) (outcomes n) ++ map (cons true) (outcomes n)
+  end.
+
+Fixpoint chance (ps : list R) (bits : list bool) : R :=
+  match ps, bits with
+  | p :: ps, b :: bits => (if b then p else 1 - p) * chance ps bits
+  | _, _ => 1
+  end.
+
+Fixpoint ones (bits : list bool) : nat :=
+  match bits with [] => O | b :: bits => ((if b then 1 else 0) + ones bits)%nat end.
+
+Lemma total_app : forall v w, total (v ++ w) = total v + total w.
+Proof. induction v as [| x v IH]; intros w; simpl; [lra | rewrite IH; lra]. Qed.
+
+Lemma total_map_scale : forall (A : Type) (x : R) (f g : A -> R) l,
+  (forall i, f i = x * g i) -> total (map f l) = x * total (map g l).
+Proof. intros A x f g l H. induction l as [| i l IH]; simpl; [lra | rewrite IH, H; lra]. Qed.
+
+(** It is the sum of the probabilities of all outcomes with [l] ones. *)
+Theorem pmf_is_the_law : forall ps l,
+  pmf ps l = total (map (fun bits => if Nat.eqb (ones bits) l then chance ps bits else 0) (outcomes (length ps))).
+Proof.
+  induction ps as [| p ps IH]; intros l; simpl.
+  - destruct l; simpl; lra.
+  - rewrite map_app, total_app, !map_map. f_equal.
+    + rewrite IH. symmetry. apply total_map_scale. intros bits. simpl.
+      destruct (Nat.eqb (ones bits) l); lra.
+    + destruct l as [| l].
+      * symmetry. rewrite (total_map_scale _ 0 _ (fun _ => 0)); [lra |]. intros bits. simpl. lra.
+      * rewrite IH. symmetry. apply total_map_scale. intros bits. simpl.
+        destruct (Nat.eqb (ones bits) l); lra.
+Qed.
+
+(** The probability of the label 1: the mean of the table [f] at the number of ones. *)
+Definition accept (f : nat -> R) (ps : list R) : R := sum_f_R0 (fun l => pmf ps l * f l) (length ps).
+
+Lemma pmf_beyond : forall ps l, (length ps < l)%nat -> pmf ps l = 0.
+Proof.
+  induction ps as [| p ps IH]; intros [| l] H; simpl in *; try lia; auto.
+  rewrite !IH by lia. lra.
+Qed.
+
+Lemma accept_nil : forall f, accept f [] = f 0%nat.
+Proof. intros f. unfold accept. simpl. lra. Qed.
+
+Lemma accept_cons : forall f p ps, accept f (p :: ps) = (1 - p) * accept f ps + p * accept (fun l => f (S l)) ps.
+Proof.
+  intros f p ps. unfold accept.
+  assert (E : sum_f_R0 (fun l => pmf (p :: ps) l * f l) (length (p :: ps)) =
+    (1 - p) * sum_f_R0 (fun l => pmf ps l * f l) (S (length ps)) +
+    p * sum_f_R0 (fun l => pmf ps l * f (S l)) (length ps)).
+  { rewrite (scal_sum _ _ (1 - p)), (scal_sum _ _ p).
+    simpl length. rewrite decomp_sum by lia.
+    rewrite (decomp_sum (fun i => pmf ps i * f i * (1 - p)) (S (length ps))) by lia.
+    simpl pred. rewrite Rplus_assoc, <- sum_plus. simpl. f_equal; [lra |].
+    apply sum_eq. intros i _. lra. }
+  rewrite E. simpl sum_f_R0 at 1. rewrite (pmf_beyond ps (S (length ps))) by lia. lra.
+Qed.
+
+(** It is affine in each probability. *)
+Lemma accept_affine : forall before after f, exists x y,
+  forall p, accept f (before ++ p :: after) = x + y * p.
+Proof.
+  induction before as [| q before IH]; intros after f; simpl.
+  - exists (accept f after), (accept (fun l => f (S l)) after - accept f after).
+    intros p. rewrite accept_cons. lra.
+  - destruct (IH after f) as (x0 & y0 & H0). destruct (IH after (fun l => f (S l))) as (x1 & y1 & H1).
+    exists ((1 - q) * x0 + q * x1), ((1 - q) * y0 + q * y1).
+    intros p. rewrite accept_cons, H0, H1. lra.
+Qed.
+
+(** It does not depend on the order of the voters. *)
+Lemma accept_order : forall ps qs, Permutation ps qs -> forall f, accept f ps = accept f qs.
+Proof.
+  intros ps qs H. induction H as [| p ps qs H IH | p q ps | ps qs rs H IH H' IH']; intros f; auto.
+  - rewrite !accept_cons, !IH. reflexivity.
+  - rewrite !accept_cons. ring.
+  - rewrite IH. auto.
+Qed.
+
+Lemma accept_range : forall ps f, Forall (fun p => 0 <= p <= 1) ps ->
+  (forall l, (l <= length ps)%nat -> 0 <= f l <= 1) -> 0 <= accept f ps <= 1.
+Proof.
+  induction ps as [| p ps IH]; intros f Hp Hf.
+  - rewrite accept_nil. apply Hf. simpl. lia.
+  - inversion Hp as [| ? ? Hp0 Hps]. subst. rewrite accept_cons. simpl in Hf.
+    assert (0 <= accept f ps <= 1) by (apply IH; auto).
+    assert (0 <= accept (fun l => f (S l)) ps <= 1) by (apply IH; auto; intros l Hl; apply Hf; lia).
+    nra.
+Qed.
+
+(** The other answer: the table [1 - f]. *)
+Definition other (f : nat -> R) : nat -> R := fun l => 1 - f l.
+
+Lemma accept_other : forall ps f, accept (other f) ps = 1 - accept f ps.
+Proof.
+  induction ps as [| p ps IH]; intros f; [rewrite !accept_nil; reflexivity |].
+  rewrite !accept_cons, IH.
+  change (fun l => other f (S l)) with (other (fun l => f (S l))). rewrite IH. ring.
+Qed.
+
+Lemma accept_same : forall ps f g, (forall l, (l <= length ps)%nat -> f l = g l) -> accept f ps = accept g ps.
+Proof.
+  intros ps f g H. unfold accept. apply sum_eq. intros l Hl. rewrite H by auto. reflexivity.
+Qed.
+
+(** All votes turned round: the table read from the other end. *)
+Lemma accept_mirror : forall ps f,
+  accept f (map (fun p => 1 - p) ps) = accept (fun l => f (length ps - l)%nat) ps.
+Proof.
+  induction ps as [| p ps IH]; intros f; simpl map; [rewrite !accept_nil; reflexivity |].
+  rewrite !accept_cons, !IH. simpl length.
+  rewrite (accept_same ps (fun l => f (S (length ps) - l)%nat) (fun l => f (S (length ps - l)))).
+  - simpl. ring.
+  - intros l Hl. f_equal. lia.
+Qed.
+
+(** * The excess of a label, and its constraints *)
+
+Definition excess (a : R) (f : nat -> R) (vs : list (R * R)) : R :=
+  accept f (map fst vs) - a * accept f (map snd vs).
+
+(** (c) It is affine in each pair, and symmetric in the voters. *)
+Theorem excess_affine : forall a f, affine_in_each (excess a f).
+Proof.
+  intros a f before after.
+  destruct (accept_affine (map fst before) (map fst after) f) as (x & y & H).
+  destruct (accept_affine (map snd before) (map snd after) f) as (x' & y' & H').
+  exists (x - a * x'), y, (- a * y'). intros v. unfold excess.
+  rewrite !map_app. simpl map. rewrite H, H'. lra.
+Qed.
+
+Theorem excess_symmetric : forall a f vs ws, Permutation vs ws -> excess a f vs = excess a f ws.
+Proof.
+  intros a f vs ws H. unfold excess.
+  rewrite (accept_order _ _ (Permutation_map fst H)), (accept_order _ _ (Permutation_map snd H)). reflexivity.
+Qed.
+
+(** The pairs of the voters: an affected voter's vote is (epsilon, Delta)-DP, the others' votes do not change. *)
+Definition voter (a D : R) (b : bool) (v : R * R) : Prop :=
+  if b then private_bit a D v else 0 <= fst v <= 1 /\ snd v = fst v.
+
+Definition votes (a D : R) (K t : nat) (vs : list (R * R)) : Prop :=
+  length vs = K /\ exists mask, Forall2 (voter a D) mask vs /\ (affected mask <= t)%nat.
+
+(** One constraint for every multiset of [K] corners with at most [t] of them in [M]. *)
+Definition rows_hold (M : list (R * R)) (K t : nat) (a' d : R) (f : nat -> R) : Prop :=
+  forall ns ms, length ns = length still -> length ms = length M ->
+    (list_sum ns + list_sum ms = K)%nat -> (list_sum ms <= t)%nat ->
+    excess a' f (copies (ns ++ ms) (still ++ M)) <= d.
+
+Lemma Forall2_len : forall (A B : Type) (P : A -> B -> Prop) l m, Forall2 P l m -> length l = length m.
+Proof. intros A B P l m H. induction H; simpl; auto. Qed.
+
+(** Lemma 3: for any finite set of corners whose hull, with (0,0) and (1,1), is the region. *)
+Theorem worst_at_corners : forall a D M, 1 <= a -> 0 <= D < 1 ->
+  (forall v, region a D v <-> hull (still ++ M) v) ->
+  forall K t a' d f, rows_hold M K t a' d f -> forall vs, votes a D K t vs -> excess a' f vs <= d.
+Proof.
+  intros a D M Ha HD HM K t a' d f Hr vs (HK & mask & Hm & Ht).
+  assert (H : Forall2 hull (map (fun b : bool => if b then still ++ M else still) mask) vs).
+  { clear HK Ht. induction Hm as [| b v mask vs Hv Hm IH]; simpl; constructor; auto.
+    destruct b; simpl in Hv.
+    - apply HM. apply private_bit_is_region in Hv; auto. lra.
+    - apply diagonal_is_hull. auto. }
+  destruct (corners_suffice _ _ H (excess a' f) (excess_affine a' f)) as (cs & Hcs & L).
+  destruct (multiset_of still M mask cs Hcs) as (ns & ms & Hns & Hms & Hs & Hle & Hp).
+  rewrite (excess_symmetric a' f _ _ Hp) in L.
+  apply Forall2_len in Hm.
+  assert (excess a' f (copies (ns ++ ms) (still ++ M)) <= d) by (apply Hr; auto; lia).
+  lra.
+Qed.
+
+Lemma copies_votes : forall a D M K t ns ms, 1 <= a -> 0 <= D < 1 ->
+  (forall v, region a D v <-> hull (still ++ M) v) -> (forall c, In c M -> region a D c) ->
+  length ns = length still -> length ms = length M ->
+  (list_sum ns + list_sum ms = K)%nat -> (list_sum ms <= t)%nat ->
+  votes a D K t (copies (ns ++ ms) (still ++ M)).
+Proof.
+  intros a D M K t ns ms Ha HD HM HR Hns Hms HK Ht. split.
+  - rewrite copies_length; [| rewrite !app_length; lia].
+    rewrite list_sum_app. auto.
+  - exists (repeat false (list_sum ns) ++ repeat true (list_sum ms)). split.
+    + rewrite copies_app by auto. apply Forall2_app.
+      * assert (G : forall C ks, length ks = length C -> (forall c, In c C -> 0 <= fst c <= 1 /\ snd c = fst c) ->
+          Forall2 (voter a D) (repeat false (list_sum ks)) (copies ks C)).
+        { induction C as [| c C IH]; intros [| k ks] Hl Hc; simpl in *; try discriminate; [constructor |].
+          rewrite repeat_app. apply Forall2_app.
+          - clear IH Hl. induction k; simpl; constructor; simpl; auto.
+          - apply IH; auto. }
+        apply G; auto. intros c [<- | [<- | []]]; simpl; lra.
+      * assert (G : forall C ks, length ks = length C -> (forall c, In c C -> region a D c) ->
+          Forall2 (voter a D) (repeat true (list_sum ks)) (copies ks C)).
+        { induction C as [| c C IH]; intros [| k ks] Hl Hc; simpl in *; try discriminate; [constructor |].
+          rewrite repeat_app. apply Forall2_app.
+          - clear IH Hl. induction k; simpl; constructor; simpl; auto.
+            apply private_bit_is_region; auto. lra.
+          - apply IH; auto. }
+        apply G; auto.
+    + unfold affected. rewrite filter_app.
+      assert (F : forall n, filter (fun b : bool => b) (repeat false n) = []) by (induction n; simpl; auto).
+      assert (T : forall n, filter (fun b : bool => b) (repeat true n) = repeat true n)
+        by (induction n; simpl; congruence).
+      rewrite F, T. simpl. rewrite repeat_length. auto.
+Qed.
+
+(** ** (d) The label is private if and only if the finitely many constraints hold *)
+
+(** The label of the votes [ps] is 1 with probability [accept f ps]. It is private in both directions. *)
+Definition label_private (a D : R) (K t : nat) (a' d : R) (f : nat -> R) : Prop :=
+  forall vs, votes a D K t vs -> private_bit a' d (accept f (map fst vs), accept f (map snd vs)).
+
+Lemma votes_swap : forall a D K t vs, votes a D K t vs -> votes a D K t (map (fun v => (snd v, fst v)) vs).
+Proof.
+  intros a D K t vs (HK & mask & Hm & Ht). split; [rewrite map_length; auto |].
+  exists mask. split; auto. clear HK Ht.
+  induction Hm as [| b [p q] mask vs Hv Hm IH]; simpl; constructor; auto.
+  destruct b; simpl in *; [unfold private_bit in *; simpl in *; tauto | lra].
+Qed.
+
+Lemma votes_range : forall a D K t vs, votes a D K t vs ->
+  Forall (fun p => 0 <= p <= 1) (map fst vs) /\ Forall (fun p => 0 <= p <= 1) (map snd vs).
+Proof.
+  intros a D K t vs (_ & mask & Hm & _).
+  induction Hm as [| b v mask vs Hv Hm IH]; simpl; [auto |].
+  destruct IH as [IH1 IH2]. destruct b; simpl in Hv.
+  - destruct Hv as (H1 & H2 & _). auto.
+  - destruct Hv as (H1 & H2). split; constructor; auto; lra.
+Qed.
+
+Lemma private_iff_rows : forall a D M, 1 <= a -> 0 <= D < 1 ->
+  (forall v, region a D v <-> hull (still ++ M) v) -> (forall c, In c M -> region a D c) ->
+  forall K t a' d f, 1 <= a' -> 0 <= d -> (forall l, (l <= K)%nat -> 0 <= f l <= 1) ->
+  (label_private a D K t a' d f <-> rows_hold M K t a' d f /\ rows_hold M K t a' d (other f)).
+Proof.
+  intros a D M Ha HD HM HR K t a' d f Ha' Hd Hf.
+  assert (B : forall vs, votes a D K t vs ->
+    0 <= accept f (map fst vs) <= 1 /\ 0 <= accept f (map snd vs) <= 1).
+  { intros vs Hv. pose proof (votes_range a D K t vs Hv) as [H H'].
+    destruct Hv as [HK _]. split; apply accept_range; auto; rewrite map_length, HK; auto. }
+  assert (G : forall vs, votes a D K t vs -> (dp a' d (accept f (map fst vs)) (accept f (map snd vs)) <->
+    excess a' f vs <= d /\ excess a' (other f) vs <= d)).
+  { intros vs Hv. destruct (B vs Hv) as [_ H].
+    rewrite dp_answers by auto. unfold excess. rewrite !accept_other. lra. }
+  split.
+  - intros H. split; intros ns ms Hns Hms HK Ht;
+      (assert (V : votes a D K t (copies (ns ++ ms) (still ++ M))) by (apply copies_votes; auto));
+      apply (G _ V); apply (H _ V).
+  - intros [H1 H0].
+    assert (L : forall vs, votes a D K t vs -> dp a' d (accept f (map fst vs)) (accept f (map snd vs))).
+    { intros vs Hv. apply G; auto. split; apply (worst_at_corners a D M Ha HD HM K t); auto. }
+    intros vs Hv. destruct (B vs Hv). split; [auto | split; [auto | split; [apply L; auto |]]].
+    pose proof (L _ (votes_swap a D K t vs Hv)) as S. rewrite !map_map in S. exact S.
+Qed.
+
+(** The constraints that the library lists: six corners besides (0,0) and (1,1), two where [D] is 0. *)
+Theorem label_private_iff_rows : forall a D K t a' d f,
+  1 <= a -> 0 <= D < 1 -> 1 <= a' -> 0 <= d -> (forall l, (l <= K)%nat -> 0 <= f l <= 1) ->
+  (label_private a D K t a' d f <->
+   rows_hold (moving a D) K t a' d f /\ rows_hold (moving a D) K t a' d (other f)).
+Proof.
+  intros a D K t a' d f Ha HD. apply private_iff_rows; auto.
+  - intros v. apply region_is_hull; auto.
+  - intros c Hc. apply corners_in_region; auto. apply in_or_app. auto.
+Qed.
+
+Theorem label_private_iff_rows_pure : forall a K t a' d f,
+  1 <= a -> 1 <= a' -> 0 <= d -> (forall l, (l <= K)%nat -> 0 <= f l <= 1) ->
+  (label_private a 0 K t a' d f <->
+   rows_hold (moving_pure a) K t a' d f /\ rows_hold (moving_pure a) K t a' d (other f)).
+Proof.
+  intros a K t a' d f Ha. apply private_iff_rows; auto; try lra.
+  - intros v. apply region_is_hull_pure; auto.
+  - intros c Hc. apply corners_in_region; auto; [lra |]. simpl in *. tauto.
+Qed.
+
+(** Lemma 1: a majority's table, [f (K - l) = 1 - f l], needs the constraints of one answer alone. *)
+Lemma mirrored_votes : forall a D K t vs, 1 <= a -> 0 <= D -> votes a D K t vs ->
+  votes a D K t (map (fun v => (1 - fst v, 1 - snd v)) vs).
+Proof.
+  intros a D K t vs Ha HD (HK & mask & Hm & Ht). split; [rewrite map_length; auto |].
+  exists mask. split; auto. clear HK Ht.
+  induction Hm as [| b [p q] mask vs Hv Hm IH]; simpl; constructor; auto.
+  destruct b; simpl in *.
+  - rewrite private_bit_is_region in * by auto. unfold region in *. lra.
+  - lra.
+Qed.
+
+Lemma one_answer : forall a D M, 1 <= a -> 0 <= D < 1 ->
+  (forall v, region a D v <-> hull (still ++ M) v) -> (forall c, In c M -> region a D c) ->
+  forall K t a' d f, (forall l, (l <= K)%nat -> f (K - l)%nat = 1 - f l) ->
+  rows_hold M K t a' d f -> rows_hold M K t a' d (other f).
+Proof.
+  intros a D M Ha HD HM HR K t a' d f Hf H ns ms Hns Hms HK Ht.
+  assert (V : votes a D K t (copies (ns ++ ms) (still ++ M))) by (apply copies_votes; auto).
+  set (vs := copies (ns ++ ms) (still ++ M)) in *.
+  pose proof (worst_at_corners a D M Ha HD HM K t a' d f H _ (mirrored_votes a D K t vs Ha (proj1 HD) V)) as L.
+  destruct V as [HL _].
+  assert (E : forall side : R * R -> R, accept f (map (fun v => 1 - side v) vs) = accept (other f) (map side vs)).
+  { intros side. rewrite <- (map_map side (fun p => 1 - p)), accept_mirror. apply accept_same.
+    rewrite map_length, HL. intros l Hl. apply Hf. auto. }
+  unfold excess in *. rewrite !map_map in L. simpl in L.
+  rewrite (E fst), (E snd) in L. exact L.
+Qed.
+
+Theorem majority_private_iff_rows : forall a D K t a' d f,
+  1 <= a -> 0 <= D < 1 -> 1 <= a' -> 0 <= d -> (forall l, (l <= K)%nat -> 0 <= f l <= 1) ->
+  (forall l, (l <= K)%nat -> f (K - l)%nat = 1 - f l) ->
+  (label_private a D K t a' d f <-> rows_hold (moving a D) K t a' d f) /\
+  (label_private a 0 K t a' d f <-> rows_hold (moving_pure a) K t a' d f).
+Proof.
+  intros a D K t a' d f Ha HD Ha' Hd Hf Hs. split.
+  - rewrite label_private_iff_rows by auto. split; [tauto |]. intros H. split; auto.
+    apply (one_answer a D (moving a D)); auto.
+    + intros v. apply region_is_hull; auto.
+    + intros c Hc. apply corners_in_region; auto. apply in_or_app. auto.
+  - rewrite label_private_iff_rows_pure by auto. split; [tauto |]. intros H. split; auto.
+    apply (one_answer a 0 (moving_pure a)); auto; try lra.
+    + intros v. apply region_is_hull_pure; auto.
+    + intros c Hc. apply corners_in_region; auto; [lra |]. simpl in *. tauto.
+Qed.
+
+(** The paper's form: noise [gamma], even about [K / 2], and a fair coin at a tie. *)
+Definition sign_of (K l : nat) : R := match Nat.compare (2 * l) K with Lt => -1 | Eq => 0 | Gt => 1 end.
+Definition table (K : nat) (gamma : nat -> R) (l : nat) : R := (1 + sign_of K l * gamma l) / 2.
+
+Lemma sign_odd : forall K l, (l <= K)%nat -> sign_of K (K - l) = - sign_of K l.
+Proof.
+  intros K l H. unfold sign_of.
+  destruct (Nat.compare_spec (2 * (K - l)) K), (Nat.compare_spec (2 * l) K); lia || lra.
+Qed.
+
+Theorem gamma_private_iff_rows : forall a D K t a' d gamma,
+  1 <= a -> 0 <= D < 1 -> 1 <= a' -> 0 <= d ->
+  (forall l, (l <= K)%nat -> 0 <= gamma l <= 1 /\ gamma (K - l)%nat = gamma l) ->
+  (label_private a D K t a' d (table K gamma) <-> rows_hold (moving a D) K t a' d (table K gamma)) /\
+  (label_private a 0 K t a' d (table K gamma) <-> rows_hold (moving_pure a) K t a' d (table K gamma)).
+Proof.
+  intros a D K t a' d gamma Ha HD Ha' Hd Hg. apply majority_private_iff_rows; auto.
+  - intros l Hl. destruct (Hg l Hl). unfold table, sign_of. destruct (Nat.compare (2 * l) K); lra.
+  - intros l Hl. destruct (Hg l Hl) as [_ E]. unfold table. rewrite sign_odd, E by auto. lra.
+Qed.
+
+(** With [F = sign gamma] in place of the table a row reads as the linear program has it. *)
+Theorem row_of_F : forall a' d F vs,
+  excess a' (fun l => (1 + F l) / 2) vs <= d <->
+  accept F (map fst vs) - a' * accept F (map snd vs) <= a' - 1 + 2 * d.
+Proof.
+  assert (E : forall ps F, accept (fun l => (1 + F l) / 2) ps = (1 + accept F ps) / 2).
+  { induction ps as [| p ps IH]; intros F; [rewrite !accept_nil; reflexivity |].
+    rewrite !accept_cons, IH. rewrite (IH (fun l => F (S l))). lra. }
+  intros a' d F vs. unfold excess. rewrite !E. lra.
+Qed.
+
+(** With [exp epsilon]: the statement of the documents. *)
+Corollary label_private_epsilon : forall epsilon D K t epsilon' d f,
+  0 <= epsilon -> 0 <= D < 1 -> 0 <= epsilon' -> 0 <= d -> (forall l, (l <= K)%nat -> 0 <= f l <= 1) ->
+  (label_private (exp epsilon) D K t (exp epsilon') d f <->
+   rows_hold (moving (exp epsilon) D) K t (exp epsilon') d f /\
+   rows_hold (moving (exp epsilon) D) K t (exp epsilon') d (other f)).
+Proof.
+  assert (G : forall x, 0 <= x -> 1 <= exp x).
+  { intros x [H | <-]; [| rewrite exp_0; lra]. pose proof (exp_ineq1 x). lra. }
+  intros. apply label_private_iff_rows; auto.
+Qed.
