@@ -1,3 +1,32 @@
+(** The corners are enough: Lemmas 1 to 3 of docs/theory.md, for every K, checked by a machine.
+
+    coqc corners.v     takes seconds, with Coq 8.16; [make proofs] checks all files of this folder
+
+What is checked here, over the real numbers, for all [a >= 1] (e^epsilon), [0 <= D < 1] (Delta), [a' >= 1]
+(e^epsilon'), [d >= 0] (delta), all numbers [K] of voters and [t] of affected voters, and all tables [f] in [0, 1]:
+
+  private_bit_is_region       a bit is (epsilon, Delta)-DP in both directions, by the definition over all events, if and
+                              only if its pair of probabilities is in the region of six conditions
+  region_is_hull              the region is the convex hull of the eight corners
+  region_is_hull_pure         of the first four, if Delta is 0
+  corners_suffice             a function of K pairs that is affine in each, each in the hull of its own finite set of
+                              corners, is at most its value at some choice of corners
+  pmf_is_the_law              the recursion for the number of ones is the sum over all outcomes of independent votes
+  excess_affine               Pr[label 1] - a' Pr'[label 1] is affine in each voter's pair
+  excess_symmetric            and does not depend on the order of the voters, so that multisets are enough
+  worst_at_corners            so it is at most [d] for all votes if it is at most [d] for each multiset of K corners
+                              with at most t outside (0,0) and (1,1)
+  label_private_iff_rows      the label is (epsilon', delta)-DP for all (epsilon, Delta)-DP votes of which at most t are
+                              affected, if and only if these constraints hold for both answers
+  majority_private_iff_rows   for one answer, if f (K - l) = 1 - f l; [gamma_private_iff_rows] with the noise function
+                              gamma, [row_of_F] in the form of the linear program
+  label_private_epsilon       the same as label_private_iff_rows, with [exp epsilon]
+
+What is not checked here: that the program lists these corners and constraints (a test in Python compares the corners,
+other tests compare the constraints), its arithmetic in float64 and its bounds on rounding, Lemmas 3a to 20, groups of
+voters with different epsilons, several classes, many labels, sampling, and whether the votes of real voters are
+independent and as private as stated. *)
+
 From Coq Require Import Reals List Permutation Lra Lia.
 Import ListNotations.
 Open Scope R_scope.

@@ -1,3 +1,16 @@
+(** Voters of a known randomizer: Theorem K1 of docs/known_randomizers.md, for two answers, checked by a machine.
+
+What is checked: [N] voters vote 1 with probability [r b] for their true answer [b], independently given the true
+answers; the votes of at most [C] colluders are added; the label is 1 with probability [f l] at [l] ones. True answers
+and colluders' votes may be random, with any joint law of finitely many cases; in each case the change alters at most
+[t] true answers, and no colluder's vote. Then the label is (epsilon', delta)-DP for every such law if and only if, for
+each number of ones among the colluders' votes, the table f_k by the number of true answers 1 satisfies the constraints
+of corners.v for non-private voters, whose corners are (0,0), (1,1), (1,0), (0,1). [K1_randomized_response] is the case
+of randomized response.
+
+What is not checked: several groups, votes of more than two classes, many labels (Theorem K2), the tables that the
+program computes, and what must hold for the voters: that they randomize as stated, with new, secret randomness. *)
+
 From Coq Require Import Reals List Permutation Lra Lia.
 Require Import corners.
 Import ListNotations.
@@ -200,9 +213,6 @@ Proof.
     assert (M : forall x y, (forall c, In c cases -> x c <= a * y c + d) -> mean x cases <= a * mean y cases + d).
     { intros x y Hxy. rewrite <- (Rmult_1_r d), <- Hw. apply mean_below; auto.
       apply Forall_forall. intros c Hin. split; [apply B; auto | auto]. }
-    assert (B' : forall c, In c cases ->
-      0 <= weight c /\ region a d (label r f (colluders c) (before c), label r f (colluders c) (after c))).
-    { intros c Hin. destruct (B c Hin) as [? P]. split; auto. apply private_bit_is_region in P; auto. }
     assert (Z : forall x, (forall c, In c cases -> 0 <= x c <= 1) -> 0 <= mean x cases <= 1).
     { intros x Hx. rewrite <- Hw. unfold mean.
       assert (W : forall c, In c cases -> 0 <= weight c) by (intros c Hin; apply B; auto).
@@ -212,20 +222,23 @@ Proof.
       pose proof (Hx c (or_introl eq_refl)). pose proof (W c (or_introl eq_refl)). nra. }
     set (u := fun c => label r f (colluders c) (before c)) in *.
     set (v := fun c => label r f (colluders c) (after c)) in *.
-    assert (Hu : 0 <= mean u cases <= 1) by (apply Z; intros c Hin; destruct (B' c Hin) as [_ P]; unfold region in P; apply P).
-    assert (Hv : 0 <= mean v cases <= 1) by (apply Z; intros c Hin; destruct (B' c Hin) as [_ P]; unfold region in P; apply P).
+    assert (Q : forall c, In c cases -> region a d (u c, v c)).
+    { intros c Hin. destruct (B c Hin) as [_ P]. apply private_bit_is_region in P; auto. }
+    unfold region in Q.
+    assert (Hu : 0 <= mean u cases <= 1) by (apply Z; intros c Hin; specialize (Q c Hin); lra).
+    assert (Hv : 0 <= mean v cases <= 1) by (apply Z; intros c Hin; specialize (Q c Hin); lra).
     assert (M1 : mean u cases <= a * mean v cases + d)
-      by (apply M; intros c Hin; destruct (B' c Hin) as [_ P]; unfold region in P; apply P).
+      by (apply M; intros c Hin; specialize (Q c Hin); lra).
     assert (M2 : mean v cases <= a * mean u cases + d)
-      by (apply M; intros c Hin; destruct (B' c Hin) as [_ P]; unfold region in P; apply P).
+      by (apply M; intros c Hin; specialize (Q c Hin); lra).
     assert (M3 : mean (fun c => 1 - u c) cases <= a * mean (fun c => 1 - v c) cases + d)
-      by (apply M; intros c Hin; destruct (B' c Hin) as [_ P]; unfold region in P; apply P).
+      by (apply M; intros c Hin; specialize (Q c Hin); lra).
     assert (M4 : mean (fun c => 1 - v c) cases <= a * mean (fun c => 1 - u c) cases + d)
-      by (apply M; intros c Hin; destruct (B' c Hin) as [_ P]; unfold region in P; apply P).
+      by (apply M; intros c Hin; specialize (Q c Hin); lra).
     rewrite !mean_minus, Hw in M3, M4. unfold region. lra.
 Qed.
 
-(** Randomized response of [a = e^epsilon]: the corners (hi, lo) of one vote. *)
+(** Randomized response: [e] is e^epsilon of a vote, whose probabilities are those of the corner (hi, lo). *)
 Corollary K1_randomized_response : forall e f C N t a d,
   1 <= e -> (forall l, (l <= C + N)%nat -> 0 <= f l <= 1) -> 1 <= a -> 0 <= d ->
   let r b := if b : bool then hi e 0 else lo e 0 in

@@ -1,3 +1,18 @@
+(** The ladder: the algebra of Theorem 2 of docs/composition.md, checked by a machine.
+
+What is checked: for strategies of at most [q] labels, each of a row of finitely many answers that may depend on all
+answers before, and for every event, Pr[event] - a Pr'[event] <= G (c_1 + ... + c_q) a + e_1 + ... + e_q for all
+[a >= 0], if each increment [c_i] and pad [e_i] are enough for all rows at one level that is at most
+c_1 + ... + c_(i-1). This is [ladder]. [step_bounds] is the upper half of Proposition 1 (the recursion),
+[rung_at_larger_levels] the first half of Theorem 2, [rungs_add_up] the second.
+
+What is assumed in these theorems, as premises about [G], and is not checked: that the excess [G s] of sqrt(s)-Gaussian
+DP is at least [max 0 (1 - a)], that at a larger level it is its mean over multiples of [a], with the law of a
+likelihood ratio, and that such a mean is defined on a class of functions with the usual properties. The theorems hold
+for every [G] with these premises; whether the Gaussian one has them is not part of the proof. Nor are checked: the rows
+of noisy max (Lemma 1), the increments that the program finds (Lemmas 3 to 6) and their rounding, and strategies that
+draw random numbers of their own. *)
+
 From Coq Require Import Reals List Lra Lia.
 Require Import corners.
 Import ListNotations.
@@ -30,10 +45,10 @@ Fixpoint event (side : R * R -> R) (s : strategy) : R :=
   | Ask r next => answers (fun o n => side o * event side (next n)) r 0
   end.
 
-(** [q] labels, each of a row of [rows]. *)
+(** At most [q] labels, each of a row of [rows]. *)
 Fixpoint asks (rows : row -> Prop) (q : nat) (s : strategy) : Prop :=
   match q, s with
-  | O, Stop _ => True
+  | _, Stop _ => True
   | S q, Ask r next => rows r /\ forall n, asks rows q (next n)
   | _, _ => False
   end.
@@ -41,26 +56,27 @@ Fixpoint asks (rows : row -> Prop) (q : nat) (s : strategy) : Prop :=
 Lemma event_nonneg : forall (rows : row -> Prop), (forall r, rows r -> valid r) ->
   forall q s, asks rows q s -> 0 <= event snd s.
 Proof.
-  intros rows Hrows. induction q as [| q IH]; intros [b | r next] H; simpl in *; try contradiction.
-  - destruct b; lra.
-  - destruct H as [Hr Hn]. destruct (Hrows r Hr) as [Hpos _].
-    assert (G : forall k, 0 <= answers (fun o n => snd o * event snd (next n)) r k).
-    { clear Hr. induction Hpos as [| o r [_ Ho] Hpos IHr]; intros k; simpl; [lra |].
-      specialize (IHr (S k)). pose proof (IH (next k) (Hn k)). nra. }
-    apply G.
+  intros rows Hrows. assert (S0 : forall b, 0 <= event snd (Stop b)) by (intros b; simpl; destruct b; lra).
+  induction q as [| q IH]; intros [b | r next] H; auto; simpl in *; try contradiction.
+  destruct H as [Hr Hn]. destruct (Hrows r Hr) as [Hpos _].
+  assert (G : forall k, 0 <= answers (fun o n => snd o * event snd (next n)) r k).
+  { clear Hr. induction Hpos as [| o r [_ Ho] Hpos IHr]; intros k; simpl; [lra |].
+    specialize (IHr (S k)). pose proof (IH (next k) (Hn k)). nra. }
+  apply G.
 Qed.
 
 (** One step of the recursion: what follows an answer is at most [V] everywhere. *)
 Lemma step_bounds : forall (rows : row -> Prop), (forall r, rows r -> valid r) ->
   forall q V, (forall s, asks rows q s -> forall a, 0 <= a -> event fst s - a * event snd s <= V a) ->
-  forall s, asks rows (S q) s -> exists r, rows r /\
-    forall a, 0 <= a -> event fst s - a * event snd s <= step r V a.
+  forall r next, asks rows (S q) (Ask r next) ->
+    forall a, 0 <= a -> event fst (Ask r next) - a * event snd (Ask r next) <= step r V a.
 Proof.
-  intros rows Hrows q V HV [b | r next] H; simpl in H; [contradiction |].
-  destruct H as [Hr Hn]. exists r. split; auto. intros a Ha. simpl.
+  intros rows Hrows q V HV r next H.
+  destruct H as [Hr Hn]. intros a Ha. simpl.
   destruct (Hrows r Hr) as [Hpos _]. unfold step.
   assert (G : forall k, answers (fun o n => fst o * event fst (next n)) r k -
-    a * answers (fun o n => snd o * event snd (next n)) r k <= total (map (fun o => fst o * V (a * (snd o / fst o))) r)).
+    a * answers (fun o n => snd o * event snd (next n)) r k <=
+    total (map (fun o => fst o * V (a * (snd o / fst o))) r)).
   { clear Hr. induction Hpos as [| [P Q] r [HP HQ] Hpos IH]; intros k; simpl in *; [lra |].
     specialize (IH (S k)).
     assert (P * event fst (next k) - a * (Q * event snd (next k)) <= P * V (a * (Q / P))); [| lra].
@@ -97,20 +113,25 @@ Fixpoint below (x : nat -> R) (q : nat) : R := match q with O => 0 | S q => belo
 (** The second half of Theorem 2: if a rung is one at every level from its own on, the rungs add up. *)
 Theorem rungs_add_up : forall (rows : row -> Prop) (G : R -> R -> R) (c e level : nat -> R),
   (forall r, rows r -> valid r) ->
-  (forall a, 0 <= a -> Rmax 0 (1 - a) <= G 0 a) ->
-  (forall i, 0 <= c i) -> (forall i, 0 <= level i <= below c i) ->
+  (forall s a, 0 <= s -> 0 <= a -> Rmax 0 (1 - a) <= G s a) ->
+  (forall i, 0 <= c i /\ 0 <= e i) -> (forall i, 0 <= level i <= below c i) ->
   (forall i r s, rows r -> level i <= s -> forall a, 0 <= a -> step r (G s) a <= G (s + c i) a + e i) ->
   forall q s, asks rows q s -> forall a, 0 <= a -> event fst s - a * event snd s <= G (below c q) a + below e q.
 Proof.
-  intros rows G c e level Hrows H0 Hc Hl Hstep. induction q as [| q IH]; intros s Hs a Ha.
-  - destruct s as [b | r next]; simpl in *; [| contradiction].
-    specialize (H0 a Ha). pose proof (Rmax_l 0 (1 - a)). pose proof (Rmax_r 0 (1 - a)). destruct b; lra.
-  - destruct (step_bounds rows Hrows q (fun a => G (below c q) a + below e q) IH s Hs) as (r & Hr & L).
-    specialize (L a Ha).
-    assert (step r (fun a => G (below c q) a + below e q) a <= step r (G (below c q)) a + below e q)
-      by (apply step_below; auto; intros; lra).
-    assert (step r (G (below c q)) a <= G (below c q + c q) a + e q) by (apply Hstep; auto; apply Hl).
-    simpl. lra.
+  intros rows G c e level Hrows H0 Hc Hl Hstep.
+  assert (B : forall q, 0 <= below c q /\ 0 <= below e q).
+  { induction q as [| q IH]; simpl; [lra |]. destruct (Hc q). lra. }
+  assert (Z : forall q b a, 0 <= a ->
+    event fst (Stop b) - a * event snd (Stop b) <= G (below c q) a + below e q).
+  { intros q b a Ha. destruct (B q) as [Bc Be]. specialize (H0 (below c q) a Bc Ha).
+    pose proof (Rmax_l 0 (1 - a)). pose proof (Rmax_r 0 (1 - a)). simpl. destruct b; lra. }
+  induction q as [| q IH]; intros [b | r next] Hs a Ha; auto; [contradiction |].
+  pose proof (step_bounds rows Hrows q (fun a => G (below c q) a + below e q) IH r next Hs a Ha) as L.
+  destruct Hs as [Hr _].
+  assert (step r (fun a => G (below c q) a + below e q) a <= step r (G (below c q)) a + below e q)
+    by (apply step_below; auto; intros; lra).
+  assert (step r (G (below c q)) a <= G (below c q + c q) a + e q) by (apply Hstep; auto; apply Hl).
+  simpl below. lra.
 Qed.
 
 (** The kernel that takes the excess of sqrt(s)-Gaussian DP to that of sqrt(s + u)-Gaussian DP is a mean over
@@ -198,13 +219,13 @@ Qed.
 Theorem ladder : forall (G : R -> R -> R) (I : R -> mean_over_multiples),
   (forall u s, 0 <= u -> 0 <= s -> in_class (I u) (G s)) ->
   (forall u s, 0 <= u -> 0 <= s -> forall a, 0 <= a -> expectation (I u) (fun m => G s (a * m)) = G (s + u) a) ->
-  (forall a, 0 <= a -> Rmax 0 (1 - a) <= G 0 a) ->
+  (forall s a, 0 <= s -> 0 <= a -> Rmax 0 (1 - a) <= G s a) ->
   forall (rows : row -> Prop) (c e level : nat -> R),
-  (forall r, rows r -> valid r) -> (forall i, 0 <= c i) -> (forall i, 0 <= level i <= below c i) ->
+  (forall r, rows r -> valid r) -> (forall i, 0 <= c i /\ 0 <= e i) -> (forall i, 0 <= level i <= below c i) ->
   (forall i r, rows r -> forall a, 0 <= a -> step r (G (level i)) a <= G (level i + c i) a + e i) ->
   forall q s, asks rows q s -> forall a, 0 <= a -> event fst s - a * event snd s <= G (below c q) a + below e q.
 Proof.
   intros G I HI HG H0 rows c e level Hrows Hc Hl Hstep q s Hs a Ha.
   apply (rungs_add_up rows G c e level); auto.
-  intros i r s' Hr Hs' b Hb. apply (rung_at_larger_levels G I HI HG r (level i)); auto. apply Hl.
+  intros i r s' Hr Hs' b Hb. apply (rung_at_larger_levels G I HI HG r (level i)); auto; [apply Hl | apply Hc].
 Qed.
