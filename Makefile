@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test thorough slow test-all opacus fuzz lint types docs note notebooks votes release clean
+.PHONY: demo test thorough slow test-all proofs opacus fuzz lint types docs note notebooks votes release clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
@@ -26,6 +26,10 @@ slow: $(DONE)
 
 test-all: $(DONE)
 	$(PYTEST) --dist worksteal
+
+# Needs Coq (apt-get install coq); without it only the corners are compared.
+proofs: $(DONE)
+	$(BIN)/python -m pytest -q -rs tests/proofs
 
 # PyTorch is large, so it is set up apart, and only here.
 opacus:

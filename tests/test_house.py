@@ -157,7 +157,7 @@ def test_nothing_is_loose() -> None:
 def test_folders_of_tests_mirror_the_rooms() -> None:
     """Besides: tests of scripts, what tests share and start, tools of development, and tests in a browser."""
     folders = {path.parent.relative_to(REPOSITORY / "tests").parts[0] for path in (REPOSITORY / "tests").glob("*/*.py")}
-    assert folders - set(FLOOR) == {"benchmarks", "oracles", "programs", "tools", "watched", "web"}
+    assert folders - set(FLOOR) == {"benchmarks", "oracles", "programs", "proofs", "tools", "watched", "web"}
 
 
 def documented() -> set[str]:

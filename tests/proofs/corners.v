@@ -1,4 +1,5 @@
-(** The corners are enough: Lemmas 1 to 3 of docs/theory.md, for every K, checked by a machine.
+(** The corners are enough: Lemmas 2 and 3 of docs/theory.md, and Lemma 1 for their votes, for every K, checked by a
+    machine.
 
     coqc corners.v     takes seconds, with Coq 8.16; [make proofs] checks all files of this folder
 
