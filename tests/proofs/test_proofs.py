@@ -91,6 +91,7 @@ def test_coq_accepts_the_proofs_with_the_axioms_of_its_reals_alone(tmp_path: Pat
 
 
 @needs_coq
+@pytest.mark.thorough
 def test_a_proof_with_a_hole_is_found(tmp_path: Path) -> None:
     text = "Lemma hole : 0 = 1. Admitted.\nTheorem whole : 0 = 0. Proof. reflexivity. Qed.\n"
     (tmp_path / "planted.v").write_text(text + "Theorem wrong : 0 = 1. Proof. exact hole. Qed.\n", encoding="utf-8")
