@@ -22,8 +22,8 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
 from darrm.numerics.printed import at_most
 from darrm.planning.bound import least_cost
-from darrm.planning.designs import small
-from darrm.planning.kinds import first_shares, planned
+from darrm.planning.designs import planned, small
+from darrm.planning.kinds import first_shares
 from darrm.planning.setting import Setting
 
 _NEAR = 5e-3  # of any probability of a table: one noise in two calibrations

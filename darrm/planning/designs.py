@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from darrm._validation import MAX_EPSILON
 from darrm.accounting.fixed import labels_allowance
@@ -24,13 +25,15 @@ from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
+from darrm.numerics.printed import exactly
+from darrm.planning import kinds
+from darrm.planning.kinds import LEAST_MU, MOST_MU, Limits, first_shares
 from darrm.planning.setting import Setting
 from darrm.problem.counts import more_sorted_counts
-from darrm.problem.decision import any_voters
+from darrm.problem.decision import AnyProblem, any_voters
 from darrm.problem.limits import guarantees
 
-MOST_MU, LEAST_MU = 12.0, 1e-4
-BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
+_BINARY = math.sqrt(math.pi / 2)  # largest ratio of the mu of two answers to that of released Gaussian noise
 # Times the order at which Renyi DP is least, less 1: the best of a few tried, for two answers and for more.
 _ORDERS, _ORDERS_OF_SEVERAL = (1.0, 1.5), (1.1,)
 _BALANCES = (0.9, 0.95, 1.0)  # of the divergences by two budgets; one of them spends nearly all of both
@@ -38,7 +41,14 @@ _TRIES = 60  # of one Renyi divergence; few are needed, except where the answer 
 _SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
-RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
+_ROUNDS = 6  # of raised shares
+_GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
+_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
+
+
+def planned(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
+    """`design_within`, which knows the voters of its plan."""
+    return design_within(setting, budget, found).for_plan(budget.voters)
 
 
 def design_within(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
@@ -58,6 +68,9 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
       these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes. Only these are
       tried where one group has more than 400 vectors of counts for several classes, up to a renaming of the classes: 25
       voters and ten classes have 1455.
+
+    Where each group has a budget of its own, a family has a parameter for each kind of change, and every kind must stay
+    within its budget; with a known randomizer, the second budget of each kind has one too (`darrm.planning.kinds`).
 
     Where voters have a delta of their own, each label is given an equal share of half the total delta. The Gaussian
     family is tried without such a share too. For fixed voters the labels are also designed as if the voters were
@@ -87,15 +100,15 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     >>> darrm.accounting.compose(design, 5, delta=1e-5, voters="fresh").upper <= 1.0
     True
     """
-    problem = setting.problem(1.0, 0.5)
-    engine(problem).check_size(problem)
+    for kind in setting.problem(1.0, 0.5).kinds.values():
+        engine(kind).check_size(kind)
     with ends_at(budget.until):
         return _within(setting, budget, found)
 
 
 def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -> Design:
     """`design_within`, with the time limit checked in all loops."""
-    if setting.private and (setting.problem().release_epsilon <= budget.epsilon or budget.queries > 1):
+    if setting.private and (budget.queries > 1 or _covers_votes(setting, budget)):
         plain = without_noise(setting)
         if budget.cost(plain) <= budget.epsilon:
             return tight(setting, plain)
@@ -105,7 +118,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         design = tight(setting, one_label(setting, budget))
         if budget.cost(design) <= budget.epsilon:
             return design
-    for reserve in RESERVES:
+    for reserve in _RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
         search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours
         for votes, total in _sides(setting, search.budget) if small(setting) else []:
@@ -114,10 +127,16 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
             design = tight(setting, search.best)
             if pays(design, budget):
                 return design
+    budgets = (f"({exactly(own)}, {exactly(budget.delta)})" for own in budget.of.values() or [budget.epsilon])
     raise BudgetError(
-        f"No noise was found that keeps {budget.queries} labels within ({budget.epsilon:g}, {budget.delta:g}). "
-        "Raise the budget, ask fewer queries, or make the voters more private."
+        f"No noise was found that keeps {budget.queries} labels within {', '.join(budgets)}. Raise the budget, ask "
+        "fewer queries, or make the voters more private."
     )
+
+
+def _covers_votes(setting: Setting, budget: Budget) -> bool:
+    """Whether one label of any rule is within the budget, by the epsilon of the votes."""
+    return all(kind.release_epsilon <= budget.own(name) for name, kind in setting.problem().kinds.items())
 
 
 def one_label(setting: Setting, budget: Budget) -> Design:
@@ -144,6 +163,14 @@ def without_noise(setting: Setting) -> Design:
     return Design(problem, table, setting.objective, setting.shape, gap=gap)
 
 
+class _Part(NamedTuple):
+    """A part of a budget: the problem and the total of its labels, and its share of the parameter of a search."""
+
+    problem: AnyProblem
+    total: tuple[float, float]
+    share: float
+
+
 class _Search:
     """The best design so far, and the families that may improve on it."""
 
@@ -154,7 +181,16 @@ class _Search:
 
     def optima(self, votes: Setting, total: tuple[float, float]) -> None:
         """The optima for ``votes``, with ``total`` as the budget of their labels."""
-        each = total[0] / self.budget.queries
+        parts, each, mu = self._parts(votes, total), total[0] / self.budget.queries, 0.0
+        if total[1] > 0:
+            self._renyi(votes, total, parts)
+            mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
+        epsilon = max(each, 0.8 * mu) * (1 - 1e-9)
+        if self.budget.of:
+            if mu and votes.model.binary:
+                self._spend(self._optimum(parts, kinds.gaussian), parts, mu)
+            self._spend(self._optimum(parts, kinds.pure), parts, epsilon)
+            return
         most = self.setting.problem().release_epsilon if self.setting.private else math.inf
 
         def pure(epsilon: float) -> Design:
@@ -165,59 +201,101 @@ class _Search:
             profile = [(epsilon, delta + self._failing) for epsilon, delta in points]
             return self._made(votes, min(points[-1][0], most), profile)
 
-        if total[1] == 0:
-            self._raise(pure, each * (1 - 1e-9), each / 2, most)
-            return
-        self._renyi(votes, total)
-        mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * BINARY)
-        if votes.problem(1.0, 0.5).binary:
+        if mu and votes.model.binary:
             self._raise(gaussian, mu, LEAST_MU, MOST_MU)
             if self._failing and votes is self.setting:
                 # The same family without a share of delta for the voters' own, where the curve has room for all of it.
                 self._raise(lambda mu: self._made(votes, None, gdp(mu)), mu, LEAST_MU, MOST_MU)
-        self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
+        self._raise(pure, epsilon, each / 2, most)
 
-    def _renyi(self, votes: Setting, total: tuple[float, float]) -> None:
-        """The optima for ``votes`` under a Renyi divergence, of orders near that at which Renyi DP would be least.
+    def _parts(self, votes: Setting, total: tuple[float, float]) -> list[_Part]:
+        """The problem, total and first share of each part of the budget."""
+        budget, setting = self.budget, self.setting
+        if not budget.of and budget.fallback == math.inf:
+            return [_Part(votes.problem(1.0, 0.5), total, 1.0)]
+        held = budget.held(setting.label(setting.majority()))
+        shares = first_shares(budget, [own for _, own in held])
+        return [
+            _Part(part.problem, (own, budget.delta), share) for (part, own), share in zip(held, shares, strict=True)
+        ]
 
-        It is raised as that of Gaussian noise, order mu^2 / 2, each time from the last mu within the budget. For a
-        second budget, any voters keep one of their own; the balance of both is chosen at the first order.
+    def _renyi(self, votes: Setting, total: tuple[float, float], parts: list[_Part]) -> None:
+        """The optima for ``votes`` under Renyi divergences, of orders near that at which Renyi DP would be least.
+
+        Each is raised as that of Gaussian noise, order mu^2 / 2, each time from the last mu within the budget. The
+        balance of a budget and its second is chosen at the first order.
         """
-        budget, setting, problem = self.budget, self.setting, votes.problem(1.0, 0.5)
-        fallback = (budget.fallback, budget.delta) if budget.fallback < math.inf else None
+        budget, setting = self.budget, self.setting
         guess = _SHARE * gdp_mu(*total) / math.sqrt(budget.queries)
-        balances = _BALANCES if fallback else (1.0,)
-        for times in _ORDERS if problem.binary else _ORDERS_OF_SEVERAL:
-            most, order = renyi_of(total, times)
-            most_of_any, also = renyi_of(fallback, times) if fallback else (math.inf, math.inf)
-            others = [(any_voters(problem), also)] if fallback else []
+        balances = _BALANCES if len(parts) > 1 and not budget.of else (1.0,)
+        for times in _ORDERS if votes.model.binary else _ORDERS_OF_SEVERAL:
+            orders = [renyi_order(part.total, times) for part in parts]
+            first, *others = [(part.problem, order) for part, order in zip(parts, orders, strict=True)]
             try:
-                program = RenyiProgram(problem, setting.objective, order, shape=setting.shape, also=others)
+                program = RenyiProgram(first[0], setting.objective, first[1], shape=setting.shape, also=others)
             except InputError:  # too large to optimise
                 return
+
+            def table(mus: Sequence[float], program: RenyiProgram = program, orders: Sequence[float] = orders) -> Array:
+                divergences = [order * mu**2 / 2 for order, mu in zip(orders, mus, strict=True)]
+                return program.table(*divergences, time_limit=max(0.1, budget.until - time.monotonic()))
+
             for balance in balances:
                 before = self.best
-                beside = [balance * also * (most_of_any / most) ** 2] if fallback else []
-
-                def label(
-                    mu: float, table: Callable[..., Array] = program.table, orders: Sequence[float] = (order, *beside)
-                ) -> OneLabel:
-                    left = max(0.1, budget.until - time.monotonic())
-                    return setting.label(table(*(each * mu**2 / 2 for each in orders), time_limit=left))
-
-                spent = spend(
-                    label,
-                    budget,
-                    guess,
-                    most=MOST_MU,
-                    hopeless=lambda release: setting.cost(release.table) >= self._least(),
-                    found=self._take_better,
-                    tries=_TRIES,
-                )
-                if spent is not None and spent.epsilon > 0:
-                    guess = spent.parameter * AIM * budget.epsilon / spent.epsilon
+                balanced = [parts[0], *(part._replace(share=part.share * math.sqrt(balance)) for part in parts[1:])]
+                guess, raised = self._spend(table, balanced, guess)
                 if self.best is not before:
                     balances = (balance,)
+            if budget.of:
+                parts = raised
+
+    def _optimum(self, parts: Sequence[_Part], family: Limits) -> Callable[[Sequence[float]], Array]:
+        """The optimum under the limits of a family, from the parameters of all parts of the budget."""
+        setting, until = self.setting, self.budget.until
+        looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, until)
+
+        def table(parameters: Sequence[float]) -> Array:
+            each = zip(parts, parameters, strict=True)
+            limits = [limit for part, x in each for limit in family(part.problem, x, self._failing)]
+            return optimum(looked_for, limits, until)[0]
+
+        return table
+
+    def _spend(
+        self, table: Callable[[Sequence[float]], Array], parts: Sequence[_Part], guess: float
+    ) -> tuple[float, list[_Part]]:
+        """Raise x, the parameter of a part by its share, and with budgets of kinds the shares of what is not spent.
+
+        Returns
+        -------
+        tuple
+            The x for a similar family to begin with, and the parts with the last shares.
+        """
+        setting, budget, least, shares = self.setting, self.budget, math.inf, [part.share for part in parts]
+        for _ in range(_ROUNDS if budget.of else 1):
+
+            def label(x: float, shares: Sequence[float] = tuple(shares)) -> OneLabel:
+                return setting.label(table([x * share for share in shares]))
+
+            spent = spend(
+                label,
+                budget,
+                guess,
+                most=MOST_MU,
+                hopeless=lambda release: setting.cost(release.table) >= self._least(),
+                found=self._take_better,
+                tries=_TRIES,
+            )
+            if spent is None:
+                break
+            if spent.epsilon > 0:
+                guess = spent.parameter * AIM * budget.epsilon / spent.epsilon
+            cost = setting.cost(spent.release.table)
+            used = [budget.total(part) / own for part, own in budget.held(spent.release)]  # remembered, so cheap
+            if min(used) >= kinds.SPENT or cost > least * (1 - _GAIN):
+                break
+            least, shares = min(cost, least), kinds.raised_shares(shares, used)
+        return guess, [part._replace(share=share) for part, share in zip(parts, shares, strict=True)]
 
     def noisy_counts(self) -> None:
         """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""
@@ -280,8 +358,8 @@ class _Search:
         """Accept a table within the budget, if its own tight epsilon can be certified."""
         setting = self.setting
         with suppress(CertificateError, InputError):
-            epsilon = verify(table, setting.problem(1.0, self._failing)).tight_epsilon
-            problem = setting.problem(epsilon * (1 + 1e-9), self._failing)
+            certificate = verify(table, setting.problem(1.0, self._failing))
+            problem = setting.certified(certificate, self._failing, 1 + 1e-9)
             self._take(Spent(Design(problem, table, setting.objective, shape=setting.shape), math.nan))
 
     def _take_better(self, spent: Spent[OneLabel]) -> None:
@@ -297,10 +375,9 @@ class _Search:
         return math.inf if self.best is None else self.best.expected_cost
 
 
-def renyi_of(total: tuple[float, float], times: float) -> tuple[float, float]:
-    """The mu of Gaussian noise with this total, and ``times`` the order (less 1) at which its Renyi DP is least."""
-    mu = gdp_mu(*total)
-    return mu, 1 + times * math.sqrt(-2 * math.log(total[1])) / mu
+def renyi_order(total: tuple[float, float], times: float) -> float:
+    """``times`` the order (less 1) at which the Renyi DP of Gaussian noise with this total is least."""
+    return 1 + times * math.sqrt(-2 * math.log(total[1])) / gdp_mu(*total)
 
 
 def small(setting: Setting) -> bool:
@@ -313,7 +390,7 @@ def small(setting: Setting) -> bool:
 def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float, float]]]:
     """The voters for whom the labels are designed, real or non-private, each with the budget of the labels."""
     allowed = None
-    if budget.voters == "fixed":
+    if budget.voters == "fixed" and not budget.of:
         allowed = labels_allowance(setting.problem(1.0, 0.5), budget.epsilon, budget.delta)
     if allowed is None:
         return [(setting, (budget.epsilon, budget.delta))]
@@ -321,11 +398,14 @@ def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float,
 
 
 def tight(setting: Setting, design: Design) -> Design:
-    """The same table with its own tight epsilon, if that is less than the epsilon it was solved for."""
-    epsilon = design.certificate.tight_epsilon * (1 + 1e-12)  # larger than rounding, except for tiny epsilons
-    if not 0 < epsilon < design.problem.release_epsilon:
+    """The same table with its own tight epsilons, if they are less than the epsilons it was solved for."""
+    certificate, problem = design.certificate, design.problem
+    each = [kind.tight_epsilon for kind in certificate.kinds.values() or [certificate]]
+    solved = [kind.release_epsilon for kind in problem.kinds.values()]
+    more = 1 + 1e-12  # larger than rounding, except for tiny epsilons
+    if not all(0 < epsilon * more < most for epsilon, most in zip(each, solved, strict=True)):
         return design
-    tighter = setting.problem(epsilon, design.problem.delta)
+    tighter = setting.certified(certificate, max(kind.delta for kind in problem.kinds.values()), more)
     with suppress(CertificateError):
         return Design(
             tighter, design.table, design.objective, design.shape, None, design.gap, design.profile, design.fewer

@@ -28,8 +28,7 @@ from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import at_one_total, of_kinds
 from darrm.planning.beyond_tables import beyond_tables, noisy_max_plan
 from darrm.planning.dependence import dependence
-from darrm.planning.designs import design_within
-from darrm.planning.kinds import planned
+from darrm.planning.designs import design_within, planned
 from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
 from darrm.priors import Prior

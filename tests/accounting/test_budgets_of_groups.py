@@ -24,7 +24,7 @@ from darrm.accounting import Ledger, compose, max_queries
 from darrm.accounting.composition import of_label
 from darrm.accounting.releases import OneLabel
 from darrm.numerics.deadline import OutOfTime
-from darrm.planning import kinds
+from darrm.planning import designs
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "known_randomizers.json").read_text())["per_group"]
 GOAL = darrm.objectives.truth([0.7, 0.7])
@@ -181,13 +181,25 @@ def test_a_plan_spends_the_budget_of_each_group() -> None:
         )
 
 
+@pytest.mark.thorough
+def test_equal_budgets_of_groups_plan_what_one_budget_plans() -> None:
+    asked: dict[str, Any] = {"accuracy": 0.7, "max_affected": 1, "queries": 30, "total_delta": 1e-6, "voters": "fresh"}
+    one, two = (
+        darrm.plan([(3, 1.0), (4, 0.7)], total_epsilon=total, compare=False, **asked) for total in (2.0, [2.0, 2.0])
+    )
+    assert two.wrong == pytest.approx(one.wrong, rel=3e-4)
+    assert two.design.profile == ()
+    assert one.of == {}
+    assert max(own.spent for own in two.of.values()) <= 2.0
+
+
 def test_a_plan_that_is_stopped_has_simple_noise_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the time ended where the first optimum is looked for."""
 
     def ended(*arguments: object, **named: object) -> None:
         raise OutOfTime
 
-    monkeypatch.setattr(kinds, "RenyiProgram", ended)
+    monkeypatch.setattr(designs, "RenyiProgram", ended)
     asked: dict[str, Any] = {"accuracy": 0.7, "max_affected": 1, "queries": 30, "total_delta": 1e-6, "voters": "fresh"}
     found = darrm.plan([(2, 1.0), (3, 1.0)], total_epsilon=[0.5, 1.0], time_limit=1e6, **asked)
     assert not found.complete

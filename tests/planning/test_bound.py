@@ -14,7 +14,7 @@ import pytest
 import darrm
 from darrm.accounting.search import Budget
 from darrm.planning.bound import least_cost, profile_of_each
-from darrm.planning.kinds import design_for_kinds
+from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
 
 TRUTH = darrm.objectives.truth([0.7])
@@ -66,7 +66,7 @@ def test_no_table_within_all_budgets_costs_less() -> None:
 @pytest.mark.thorough
 def test_the_plan_of_several_budgets_is_near_its_bound() -> None:
     bound = least_cost(SHARES, PARTS)
-    assert bound <= design_for_kinds(SHARES, PARTS).expected_cost < 1.06 * bound
+    assert bound <= design_within(SHARES, PARTS).expected_cost < 1.06 * bound
 
 
 def _told_apart(x: Fraction, y: Fraction, queries: int, epsilon: float) -> Fraction:
