@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,7 @@ from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.majority import given_problem
 
+Own: TypeAlias = ArrayLike | Callable[[int], float]
 _SAME = 1e-9  # expected costs this close count as equal
 
 
@@ -53,7 +54,7 @@ def compare(
     voters: str | None = None,
     draws: int | None = None,
     rng: np.random.Generator | None = None,
-    extra: Mapping[str, ArrayLike] | None = None,
+    extra: Mapping[str, Own] | None = None,
     time_limit: float = math.inf,
     **parameters: Any,
 ) -> Comparison:
@@ -97,8 +98,9 @@ def compare(
     draws, rng
         Under a prior: also give each entry an ``interval``, from that many draws of the vote probabilities
         (`measures.sampled_error`).
-    extra : mapping of str to array_like, optional
-        For one release: your own tables by name, such as a gamma. Each is taken unchanged and may miss the guarantee.
+    extra : mapping of str to array_like or to function, optional
+        For one release: your own tables by name, such as a gamma, which may be a function of the number of ones. Each
+        is taken unchanged and may miss the guarantee.
     time_limit : float, seconds
         Limit of each solve, as in `darrm.solve`. There are two solves, and for decisions one more for each group.
 
@@ -159,14 +161,16 @@ def compare(
 
 
 def _with(
-    extra: Mapping[str, ArrayLike] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
+    extra: Mapping[str, Own] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
 ) -> tuple[Entry, ...]:
     """The optima, the user's own tables, and the baselines."""
     if extra is not None and not isinstance(extra, Mapping):
         raise refusal("extra", 'tables by name, such as {"mine": gamma}', extra)
     own: dict[str, Array] = {}
-    for name, table in (extra or {}).items():
+    for name, given in (extra or {}).items():
+        of_counts = callable(given) and best.encoding is encodings.GAMMA
         try:
+            table: Any = [given(l) for l in range(best.problem.K + 1)] if of_counts else given  # type: ignore[operator]
             own[str(name)] = encodings.table(table, best.problem)
         except InputError as error:
             raise InputError(f"extra {str(name)!r}: {error}") from None

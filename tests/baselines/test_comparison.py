@@ -297,5 +297,9 @@ def test_a_table_of_ones_own_stands_beside_the_others_as_it_is() -> None:
         darrm.compare(problem, extra={"monotone": rising})
     with pytest.raises(InputError, match="gamma must"):
         darrm.compare(problem, extra={"mine": [1.0]})
+    function = darrm.compare(problem, extra={"mine": lambda l: rising[l]})
+    assert function["mine"].gamma.tolist() == list(rising)
+    with pytest.raises(InputError, match="extra 'mine'"):
+        darrm.compare(groups, objective=goal, extra={"mine": lambda l: 0.5})
     with pytest.raises(InputError, match="takes no 'extra'"):
         darrm.compare(groups, objective=goal, extra={"mine": table}, queries=2, total_epsilon=1.0, total_delta=0.0)
