@@ -185,9 +185,9 @@ def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
         for x in (d, d - move)
     )
     moved = np.stack([np.zeros_like(P[0])] * 3)
-    for node, weight in zip(*(_FEWER if shift <= _SMALL else (_NODES, _WEIGHTS)), strict=True):
+    for node, its_weight in zip(*(_FEWER if shift <= _SMALL else (_NODES, _WEIGHTS)), strict=True):
         at = (d - move * (1 - node) / 2)[:, None]
-        moved += weight * move / 2 * np.stack([_first_slope(at, m), -_first_slope(-at, m), _other_slope(at, m)])
+        moved += its_weight * move / 2 * np.stack([_first_slope(at, m), -_first_slope(-at, m), _other_slope(at, m)])
     low, high, near, far = d[:-1, None] - move, d[1:, None], m[None, :-1], m[None, 1:]
     outside = (high + far <= -_ROOT * reach) | (far - low <= -_ROOT * reach) | ((near >= reach) & (near < _FAR))
     # Where P and Q of an answer are below a share of the pad, it takes no part.
