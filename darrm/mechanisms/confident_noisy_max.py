@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import check_count, check_orders, check_positive, real
 from darrm.errors import InputError
-from darrm.mechanisms.counted_votes import OfCounts, checked_votes
+from darrm.mechanisms.counted_votes import OfCounts, Sparse, checked_votes
 from darrm.mechanisms.label_chances import Chances
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
 from darrm.numerics import normal
@@ -141,12 +141,12 @@ class ConfidentNoisyMax(OfCounts):
         wanted = check_orders(orders)
         return np.asarray(wanted / self.sigma / self.sigma + wanted / self.sigma_check / self.sigma_check / 2)
 
-    def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+    def release(self, counts: ArrayLike | Sparse, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """A private label or "none" for each row of counts, in their order.
 
         Parameters
         ----------
-        counts : array_like of integers >= 0, shape (n, classes)
+        counts : array_like of integers >= 0, shape (n, classes), or such an array of scipy.sparse
             Votes for each class, one row a query, as in `GaussianNoisyMax.release`.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
@@ -168,19 +168,20 @@ class ConfidentNoisyMax(OfCounts):
         No digit of the noise is rounded: each label has exactly the probabilities of the formula.
         """
         votes = self._to_release(counts)
-        words = word_source(rng, stacklevel=3)
+        words, n = word_source(rng, stacklevel=3), votes.shape[0]
         with self._one_at_a_time:
-            left = len(votes) if self.answers is None else self.answers - self.given
-            if not left and len(votes):
+            left = n if self.answers is None else self.answers - self.given
+            if not left and n:
                 raise InputError(
                     f"At most {self.answers} labels may be given, and all were. Got counts again. Stop here, or make "
                     "another mechanism, whose total comes on top."
                 )
-            largest, place = np.unique(votes.max(axis=1), return_inverse=True)
+            most = votes.max(axis=1)
+            largest, place = np.unique(most if isinstance(most, np.ndarray) else most.toarray(), return_inverse=True)
             short = [(Fraction(self.threshold) - n) / Fraction(self.sigma_check) for n in largest.tolist()]
-            sure = reach(gaussian(len(votes), words), [short[i] for i in place.tolist()])
+            sure = reach(gaussian(n, words), [short[i] for i in place.tolist()])
             at = np.flatnonzero(sure)[:left]
-            labels = np.full(len(votes), votes.shape[1], dtype=np.int64)
+            labels = np.full(n, votes.shape[1], dtype=np.int64)
             labels[at] = self._label._labels(votes[at], words)
             self._given[0] += at.size
             return labels

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, array, check_count, whole
+from darrm._validation import MAX_CLASSES, MAX_COUNT, array, check_count, whole
 from darrm.errors import InputError
 from darrm.mechanisms.label_chances import Chances
 from darrm.numerics.arrays import Array
 from darrm.problem.groups import VoterGroup
 from darrm.problem.model import VoterModel
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Sparse: TypeAlias = "csr_array[np.int64, tuple[int, int]]"
 
 _MOST = 10**12  # votes for one class
 _COUNT = "Count labels of voters first: darrm.votes.counts(votes, classes)."
@@ -29,11 +34,36 @@ def checked_votes(counts: ArrayLike) -> NDArray[np.int64]:
         "darrm.votes.counts(votes, classes)."
     )
     votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True, hint=hint)
+    if votes.ndim == 2 and votes.shape[1] > MAX_CLASSES:
+        hint = "Of more classes pass sparse counts to release: darrm.votes.counts(votes, classes, sparse=True)."
     if votes.ndim != 2 or not 2 <= votes.shape[1] <= MAX_CLASSES:
         raise InputError(
             f"counts must have shape (n, classes), with 2 to {MAX_CLASSES} classes. Got shape {votes.shape}. {hint}"
         )
     return votes.astype(np.int64)
+
+
+def is_sparse(counts: ArrayLike | Sparse) -> TypeGuard[Sparse]:
+    """Whether they are an array or matrix of scipy.sparse, which need not be loaded for it."""
+    return hasattr(counts, "tocsr")
+
+
+def checked_sparse(counts: Any) -> Sparse:
+    """Votes of the classes that have any, sorted by their numbers; one row a query."""
+    from scipy.sparse import csr_array
+
+    if len(counts.shape) != 2 or not 2 <= counts.shape[1] <= MAX_COUNT:
+        raise InputError(
+            f"Sparse counts must have shape (n, classes), with 2 to {MAX_COUNT:,} classes. Got shape "
+            f"{counts.shape}. Pass one row a query, such as darrm.votes.counts(votes, classes, sparse=True)."
+        )
+    made = csr_array(counts, copy=True)
+    made.sum_duplicates()
+    data = array("counts", made.data, None, 0, _MOST, "[]", wholes=True, hint="They are votes for each class.")
+    found: Sparse = csr_array((data.astype(np.int64), made.indices, made.indptr), shape=made.shape)
+    found.eliminate_zeros()
+    found.sort_indices()
+    return found
 
 
 class OfCounts:
@@ -96,16 +126,16 @@ class OfCounts:
         ones = np.arange(k + 1)
         return self._chances(np.stack([k - ones, ones], axis=1)).values
 
-    def _to_release(self, counts: ArrayLike) -> NDArray[np.int64]:
+    def _to_release(self, counts: ArrayLike | Sparse) -> NDArray[np.int64] | Sparse:
         """Checked votes that may be released: of K voters and all classes, or else all of one sum."""
-        votes = checked_votes(counts)
+        votes = checked_sparse(counts) if is_sparse(counts) else checked_votes(counts)  # type: ignore[arg-type]
         if self.K is not None and votes.shape[1] != self.classes:
             raise InputError(
                 f"counts must have {self.classes} columns, one for each class: totals for {self.K} votes over "
                 f"{self.classes} classes are for no other number. Got {votes.shape[1]}. Make a mechanism for as many "
                 f"classes, with a total of its own. {_COUNT}"
             )
-        sums = votes.sum(axis=1)
+        sums = np.asarray(votes.sum(axis=1))
         K = self.K if self.K is not None else (int(sums[0]) if len(sums) else 0)
         other = np.flatnonzero(sums != K)
         if not other.size:

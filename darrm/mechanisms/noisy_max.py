@@ -16,11 +16,13 @@ from darrm._validation import check_orders, check_positive
 from darrm.design.columns import check_design_file
 from darrm.design.content import headed
 from darrm.errors import InputError
-from darrm.mechanisms.counted_votes import OfCounts, checked_votes
+from darrm.mechanisms.counted_votes import OfCounts, Sparse, checked_votes
 from darrm.mechanisms.label_chances import GAUSSIAN, LAPLACE, Chances, Noise, of_noise
 from darrm.numerics.arrays import Array
+from darrm.randomness.choices import uniform
 from darrm.randomness.coins import WordSource
 from darrm.randomness.digits import Deviates, gaussian, laplace, winners
+from darrm.randomness.others import BELOW_GAUSSIAN, BELOW_LAPLACE, Below, beyond
 from darrm.randomness.words import word_source
 from darrm.storage import sealed_json
 
@@ -41,6 +43,7 @@ class NoisyMax(OfCounts, ABC):
 
     _law: ClassVar[Noise]
     _draw: ClassVar[Draw]
+    _below: ClassVar[Below]
 
     @property
     @abstractmethod
@@ -51,12 +54,12 @@ class NoisyMax(OfCounts, ABC):
         """Those of checked votes, with what is proved of their error."""
         return of_noise(self._law, float(min(self._rate, _MOST)), votes)
 
-    def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+    def release(self, counts: ArrayLike | Sparse, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """One private label for each row of counts.
 
         Parameters
         ----------
-        counts : array_like of integers >= 0, shape (n, classes)
+        counts : array_like of integers >= 0, shape (n, classes), or such an array of scipy.sparse
             Votes for each class, one row a query; a single query is one row, shape (1, classes). These are not labels
             of voters: a row of labels would be read as counts of that many classes. ``darrm.votes.counts(votes,
             classes)`` counts labels. Rows must have ``K`` votes for ``classes`` classes if the mechanism has them. If
@@ -79,17 +82,55 @@ class NoisyMax(OfCounts, ABC):
         -----
         The noise is continuous, and no digit of it is rounded: each label has exactly the probabilities of the formula
         (`darrm.randomness.digits`). 10,000 rows of ten classes take .05 s.
+
+        Sparse counts may have ten million classes (``darrm.votes.counts(votes, classes, sparse=True)``), and give
+        labels of the same probabilities. A class without votes can win too. Whether one of them does is one draw for
+        all (`darrm.randomness.others`), so time does not depend on their number: 100 voters take some .1 ms a label.
         """
         votes = self._to_release(counts)
         return self._labels(votes, word_source(rng, stacklevel=3))
 
-    def _labels(self, votes: NDArray[np.int64], words: WordSource) -> NDArray[np.int64]:
+    def _labels(self, votes: NDArray[np.int64] | Sparse, words: WordSource) -> NDArray[np.int64]:
+        if not isinstance(votes, np.ndarray):
+            return self._sparse_labels(votes, words)
         step = max(1, _AT_ONCE // votes.shape[1])
         labels = np.zeros(len(votes), dtype=np.int64)
         for start in range(0, len(votes), step):
             some = votes[start : start + step]
             behind = some.max(axis=1, keepdims=True) - some
             labels[start : start + step] = winners(behind, self._rate, lambda n: type(self)._draw(n, words))
+        return labels
+
+    def _sparse_labels(self, votes: Sparse, words: WordSource) -> NDArray[np.int64]:
+        """Rows with as many classes that have votes at once."""
+        n, classes = votes.shape
+        labels, voted = np.zeros(n, dtype=np.int64), np.diff(votes.indptr)
+        for k in np.unique(voted).tolist():
+            rows = np.flatnonzero(voted == k)
+            step = max(1, _AT_ONCE // max(k, 1))
+            for start in range(0, rows.size, step):
+                some = rows[start : start + step]
+                places = votes.indptr[some].astype(np.int64)[:, None] + np.arange(k)
+                labels[some] = self._largest(votes.data[places], votes.indices[places].astype(np.int64), classes, words)
+        return labels
+
+    def _largest(
+        self, counts: NDArray[np.int64], of: NDArray[np.int64], classes: int, words: WordSource
+    ) -> NDArray[np.int64]:
+        """Labels of rows with ``counts`` votes for the classes ``of``, sorted, and with no vote for any other class."""
+        n, k = counts.shape
+        others, labels = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.int64)
+        if k:
+            noise = type(self)._draw(counts.size, words)
+            best = winners(counts.max(axis=1, keepdims=True) - counts, self._rate, lambda _: noise)
+            row = np.arange(n)
+            labels = of[row, best]
+            lead = counts[row, best], self._rate
+            others = beyond(noise, best + k * row, lead, classes - k, type(self)._below, words)
+        at = np.flatnonzero(others)
+        # All classes without votes are alike. Of these, number r stands after the voted ones of which it is ahead.
+        r = uniform(np.full(at.size, classes - k), words)
+        labels[at] = r + np.count_nonzero(of[at] - np.arange(k) <= r[:, None], axis=1)
         return labels
 
     def chances(self, counts: ArrayLike) -> Array:
@@ -167,7 +208,7 @@ class GaussianNoisyMax(NoisyMax):
     [0.125, 0.25]
     """
 
-    _parameters, _law, _draw = ("sigma",), GAUSSIAN, staticmethod(gaussian)
+    _parameters, _law, _draw, _below = ("sigma",), GAUSSIAN, staticmethod(gaussian), BELOW_GAUSSIAN
 
     def __init__(
         self,
@@ -281,7 +322,7 @@ class LaplaceNoisyMax(NoisyMax):
     (2,)
     """
 
-    _parameters, _law, _draw = ("gamma",), LAPLACE, staticmethod(laplace)
+    _parameters, _law, _draw, _below = ("gamma",), LAPLACE, staticmethod(laplace), BELOW_LAPLACE
 
     def __init__(self, gamma: float, *, K: int | None = None, classes: int | None = None) -> None:
         self.gamma = check_positive("gamma", gamma)

@@ -8,6 +8,7 @@ from darrm._validation import check_positive
 from darrm.mechanisms.label_chances import EXPONENTIAL
 from darrm.mechanisms.noisy_max import NoisyMax
 from darrm.randomness.digits import exponential
+from darrm.randomness.others import BELOW_EXPONENTIAL
 
 
 class PermuteAndFlip(NoisyMax):
@@ -45,7 +46,7 @@ class PermuteAndFlip(NoisyMax):
     [[0.7241, 0.2759]]
     """
 
-    _parameters, _law, _draw = ("epsilon",), EXPONENTIAL, staticmethod(exponential)
+    _parameters, _law, _draw, _below = ("epsilon",), EXPONENTIAL, staticmethod(exponential), BELOW_EXPONENTIAL
 
     def __init__(self, epsilon: float, *, K: int | None = None, classes: int | None = None) -> None:
         self.epsilon = check_positive("epsilon", epsilon)

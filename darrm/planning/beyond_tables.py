@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from darrm._validation import MAX_CLASSES
 from darrm.accounting.composition import compose
 from darrm.accounting.noisy_max import noisy_max_parameter
 from darrm.accounting.search import Budget
@@ -35,6 +36,8 @@ def beyond_tables(
     model = VoterModel(groups, classes, reached, adjacency)  # type: ignore[arg-type]  # which it checks
     if reached > 1:
         return None
+    if model.n_classes > MAX_CLASSES:
+        return model
     merged = VoterGroup(model.K, math.inf, max_affected=1)
     problem = DecisionProblem([merged], 1.0, 0.5, model.classes, 1, model.adjacency)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from darrm._validation import MAX_EPSILON, real, shown
+from darrm._validation import MAX_CLASSES, MAX_EPSILON, real, refusal, shown
 from darrm.errors import InputError
 from darrm.problem.groups import ByGroups, VoterGroup, but
 from darrm.problem.majority import MajorityProblem
@@ -113,6 +113,9 @@ class DecisionProblem(ByGroups):
         none: bool = False,
     ) -> None:
         model = VoterModel(groups, classes, max_affected, adjacency, none)
+        if model.n_classes > MAX_CLASSES:
+            hint = "A table holds no more. Noisy max takes more, on sparse counts (darrm.mechanisms.GaussianNoisyMax)."
+            raise refusal("classes", f"at most {MAX_CLASSES}", model.n_classes, hint)
         several = isinstance(epsilon, list | tuple)
         each = tuple(epsilon) if isinstance(epsilon, list | tuple) else (epsilon,)
         if several:

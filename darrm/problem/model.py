@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from darrm._validation import MAX_CLASSES, refusal, shown, whole
+from darrm._validation import MAX_CLASSES, MAX_COUNT, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.problem.groups import NONE, ByGroups, VoterGroup, checked_present
 from darrm.problem.limits import adjacency_text
@@ -81,7 +82,9 @@ class VoterModel(ByGroups):
             max_affected = whole("max_affected", max_affected, 1, most, allowed=in_all, hint=hint)
         if not isinstance(none, bool):
             raise refusal("none", "True or False", none)
-        called = _classes(classes, none=none)
+        # Noisy max, which is for such voters, needs no table.
+        many = all(math.isinf(group.epsilon) for group in given)
+        called = _classes(classes, MAX_COUNT if many else MAX_CLASSES, none=none)
         _check_randomizers(given, called)
         values = (given, called, max_affected, adjacency_text(adjacency), none)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
@@ -123,25 +126,24 @@ def _check_randomizers(groups: tuple[VoterGroup, ...], classes: int | tuple[str,
             )
 
 
-def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:
+def _classes(classes: object, most: int, *, none: bool) -> int | tuple[str, ...]:
     hint = "Pass the number of classes, or their names."
-    allowed = f"an integer in [2, {MAX_CLASSES}], or as many different names"
+    allowed = f"an integer in [2, {most}], or as many different names"
     if isinstance(classes, int) and not isinstance(classes, bool):
-        return whole("classes", classes, 2, MAX_CLASSES, allowed=f"in [2, {MAX_CLASSES}]", hint=hint)
+        return whole("classes", classes, 2, most, allowed=f"in [2, {most}]", hint=hint)
     try:
         names: tuple[object, ...] = tuple(classes)  # type: ignore[arg-type]
     except TypeError:
         raise refusal("classes", allowed, classes, hint) from None
-    if isinstance(classes, str) or not 2 <= len(names) <= MAX_CLASSES or len(set(names)) != len(names):
+    if isinstance(classes, str) or not 2 <= len(names) <= most or len(set(names)) != len(names):
         raise refusal("classes", allowed, classes, hint)
+    numbers = set(map(str, range(len(names))))
     for place, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
         if name == "-1":  # -1 would leave out the voters who vote so, and absence must not depend on the vote
             raise InputError("A class must not be called -1, which stands for an absent voter. Pass another name.")
-        if name in map(str, range(len(names))) and name != str(
-            place
-        ):  # columns of numbers hold indices, columns of text hold names
+        if name in numbers and name != str(place):  # columns of numbers hold indices, columns of text hold names
             raise InputError(
                 f"A class called {name} must be at index {name}, as in votes that are numbers. Got {shown(names)}."
             )
