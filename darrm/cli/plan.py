@@ -134,8 +134,8 @@ def _check_writable(groups: Any, classes: Any, **_: object) -> None:
     from darrm.problem.groups import VoterGroup
 
     counts = [VoterGroup(group.count, 1.0) for group in groups_of(groups, None, None, 0.0)[0]]
-    problem = DecisionProblem(counts, 1.0, 0.0, 2 if classes is None else classes, max_affected=1)
     try:
+        problem = DecisionProblem(counts, 1.0, 0.0, 2 if classes is None else classes, max_affected=1)
         engine(problem).check_size(problem)
     except InputError:
         return  # the plan refuses it too, and says what to do

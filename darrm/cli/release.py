@@ -52,6 +52,14 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     help="For a design that does not name its voters: names of the vote columns, in the order of its groups [all].",
 )
 @click.option(
+    "--layout",
+    type=click.Choice(["voters", "counts", "rows"]),
+    default="voters",
+    show_default=True,
+    help="Of --votes: a column for each voter; for noisy max also a column of counts for each class, or one row a "
+    "vote, with columns id, vote and, if you have it, voter.",
+)
+@click.option(
     "--votes-are-public",
     is_flag=True,
     help="The votes from which the design's prior was read are public, so --votes may contain them.",
@@ -77,6 +85,7 @@ def command(
     votes_path: Path,
     out: Path,
     columns: str | None,
+    layout: str,
     votes_are_public: bool,
     overwrite: bool,
     ledger_path: Path | None,
@@ -119,6 +128,7 @@ def command(
     taken = voters_of(problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
+    counted = None if layout == "voters" else _counted(made, votes_path, layout, columns)
     draw, charged_file, kept = _draws(made), None, ExitStack()
     seen: Any = OwnVotes(made, votes_are_public) if isinstance(made, Design) else ()
     if ledger_path is not None:
@@ -127,15 +137,15 @@ def command(
         ids = kept.enter_context(closing(Batch()))
         charged_file = ledger.releasing(made, lambda: labels.n, out, ids=lambda: ids if len(ids) else None, again=again)
     with kept, votes.writing_labels(out, charged_file, names=answers) as labels:
-        for block in votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name):
+        for block in counted or votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name):
             if (
                 seen is not None and seen
             ):  # of the whole file, which one block need not be; a refusal leaves no label and no charge
                 seen.add(np.count_nonzero(block.votes == 1, axis=1))
-            labels.write(block.ids, draw(block.votes))
+            labels.write(block.ids, draw(block))
             if ledger_path is not None and block.has_ids:
                 ids.add(block.ids)
-            voters = block.voters
+            voters = getattr(block, "voters", ())
     n = labels.n
     status = None if ledger_path is None else ledger.status()
     guarantee, how, reversed_ = _of_one_label(made)
@@ -149,7 +159,7 @@ def command(
                 **({} if status is None else {"ledger": status}),
             }
         )
-    order = _order(problem, voters, named=by_name is not None)
+    order = "" if counted else _order(problem, voters, named=by_name is not None)
     common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}")
     if reversed_:
         common.note(reversed_)
@@ -183,9 +193,22 @@ def _draws(made: Design | GaussianNoisyMax) -> Callable[[Any], Any]:
 
     if isinstance(made, Design):
         mechanism = PrivateDecision(made)
-        return lambda rows: mechanism.release(rows, public=True)
-    classes = made.classes or 0
-    return lambda rows: made.release(votes.counts(rows, classes))
+        return lambda block: mechanism.release(block.votes, public=True)
+    classes, noisy = made.classes or 0, made
+    return lambda block: noisy.release(
+        votes.counts(block.votes, classes) if isinstance(block, votes.VotesBlock) else block.counts
+    )
+
+
+def _counted(made: Design | GaussianNoisyMax, path: Path, layout: str, columns: str | None) -> list[Any]:
+    """The counts of a file for noisy max, all at once."""
+    from darrm import votes
+    from darrm.design.design import Design
+
+    if isinstance(made, Design) or columns is not None:
+        raise click.UsageError(f"--layout {layout} is for noisy max without --columns, which is for --layout voters.")
+    names = () if made.problem is None else made.problem.names  # a file of noisy max has them
+    return [votes.read_counts(path, names, tall=layout == "rows", K=made.K)]
 
 
 def _of_one_label(made: Design | GaussianNoisyMax) -> tuple[dict[str, Any], str, str]:

@@ -62,6 +62,13 @@ def suggest_release(file: Path | None, design: Design | GaussianNoisyMax, ledger
         from darrm.show.wording import listed
 
         votes = f"{listed(names)}, or {votes},"
+    if len(names) > 255:  # more than a file of columns holds
+        suggest(
+            "To release labels for votes (a header id,voter,vote, then one row a vote)",
+            *("release", file, "--votes", "votes.csv", "--layout", "rows", "--out", "labels.csv"),
+            *(("--ledger", ledger) if ledger else ()),
+        )
+        return
     absent = "; -1 or nothing where a voter is absent" if getattr(design, "absent", False) else ""
     named = " by its name" if getattr(problem, "voters", None) else ""
     suggest(

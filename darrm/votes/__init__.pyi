@@ -1,3 +1,5 @@
+from darrm.votes.counted import CountsTable as CountsTable
+from darrm.votes.counted import read_counts as read_counts
 from darrm.votes.files import VotesTable as VotesTable
 from darrm.votes.files import blocks as blocks
 from darrm.votes.files import example as example

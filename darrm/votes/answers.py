@@ -50,6 +50,24 @@ def in_words(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+def checked_names(names: object) -> tuple[str, ...]:
+    """The names of answers, from a list or tuple; `InputError` for anything else, such as one text."""
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
+        raise refusal("names", _NAMES, names)
+    if not 2 <= len(names) == len(set(names)):
+        raise refusal("names", _NAMES, names)
+    if len(set(map(compared, names))) < len(names):
+        raise refusal("names", "texts that differ by more than blanks around them and forms of Unicode", names)
+    return tuple(names)
+
+
+def numbers_of(names: Sequence[str]) -> dict[str, int]:
+    """The number of each answer, by its name and, unless one of the numbers is a name, by its number."""
+    numbers = {str(number): number for number in range(len(names))}
+    named = {name: number for number, name in enumerate(names)}
+    return named if numbers.keys() & named.keys() else numbers | named
+
+
 class Readings(dict[str, int]):
     """A mapping from texts to answers: one of ``exact``, or an equal number or word.
 
@@ -107,16 +125,13 @@ class Answers:
     absent: bool = False
 
     def __post_init__(self) -> None:
-        known = isinstance(self.names, tuple) and all(isinstance(name, str) and name for name in self.names)
-        if not known or not 2 <= len(self.names) == len(set(self.names)):
-            raise refusal("names", _NAMES, self.names)
-        if len(set(map(compared, self.names))) < len(self.names):
-            raise refusal("names", "texts that differ by more than blanks around them and forms of Unicode", self.names)
+        checked_names(self.names)
         most = _MOST_NAMES >> self.absent
         if len(self.names) > most:
             raise InputError(
-                f"Files and columns hold at most {most} answers{' of voters that may be absent' * self.absent}. "
-                f"Got {len(self.names)}. Pass arrays of numbers to the mechanism's release."
+                f"Files with a column for each voter hold at most {most} answers"
+                f"{' of voters that may be absent' * self.absent}. Got {len(self.names)}. Pass arrays of numbers to "
+                "the mechanism's release, or for noisy max a file of one row a vote (darrm release --layout rows)."
             )
         if self.absent and "-1" in self.names:
             raise refusal("names", "other texts than -1 where that stands for an absent voter", self.names)
@@ -124,9 +139,7 @@ class Answers:
     @classmethod
     def of(cls, names: object, absent: bool = False) -> Answers:
         """With names from a list or tuple; `InputError` for anything else, such as one text."""
-        if not isinstance(names, list | tuple):
-            raise refusal("names", _NAMES, names)
-        return cls(tuple(names), absent)
+        return cls(checked_names(names), absent)
 
     @cached_property
     def labels(self) -> Readings:
@@ -154,9 +167,7 @@ class Answers:
 
     @cached_property
     def _known(self) -> dict[str, int]:
-        numbers = {str(number): number for number in range(len(self.names))}
-        named = {name: number for number, name in enumerate(self.names)}
-        return named if numbers.keys() & named.keys() else numbers | named
+        return numbers_of(self.names)
 
     @cached_property
     def digits(self) -> bool:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,13 @@ def _as_utf8(decoder: codecs.IncrementalDecoder, data: bytes, encoding: str) -> 
 def _header(name: Path, source: Iterator[bytes], voters: Voters, answers: Answers) -> tuple[Columns, str, bytes, int]:
     """The columns, what stands between them, what follows the header in its block, and how many lines end with it."""
     lines: deque[str] = deque()
-    texts = _text_lines(lines, source)
+    names, reader, mark, above = _first_row(name, _text_lines(lines, source))
+    columns = Columns.of(name, names, voters, answers, first_line=True)
+    return columns, mark, "".join(lines).encode(), above + reader.line_num
+
+
+def _first_row(name: Path, texts: Iterator[str]) -> tuple[list[str], Any, str, int]:
+    """The names of columns, the reader of what follows, what stands between columns, and lines above the header."""
     first, above = next(texts, ""), 0
     while first and not first.strip():
         first, above = next(texts, ""), above + 1
@@ -110,8 +116,26 @@ def _header(name: Path, source: Iterator[bytes], voters: Voters, answers: Answer
     names = next(reader, []) if first else []
     if names and re.match(r"#\s*\S", names[0]):  # as numpy.savetxt begins a header
         names[0] = names[0][1:]
-    columns = Columns.of(name, names, voters, answers, first_line=True)
-    return columns, mark, "".join(lines).encode(), above + reader.line_num
+    return names, reader, mark, above
+
+
+def table(name: Path, file: IO[bytes]) -> Iterator[tuple[str, list[str]]]:
+    """Where each row of a table stands, and its cells: the header first. Blank lines are left out.
+
+    Raises
+    ------
+    InputError, UnicodeDecodeError, csv.Error
+        When what is wrong is reached, such as a row that is longer or shorter than the header.
+    """
+    names, reader, _, above = _first_row(name, _text_lines(deque(), _whole_lines(name, file)))
+    yield f"{name}, line {above + reader.line_num}", names
+    for row in reader:
+        where = f"{name}, line {above + reader.line_num}"
+        if len(row) != len(names):
+            if len(row) < 2 and not "".join(row).strip():
+                continue
+            raise InputError(f"{where}: {len(row)} columns where the header has {len(names)}. Fix that line.")
+        yield where, row
 
 
 def _mark(first: str) -> str:
@@ -243,14 +267,14 @@ class Labels:
         self._file, self._names = file, names
         file.write(b"id,label\n")
 
-    def write(self, ids: Texts, labels: Cells) -> None:
+    def write(self, ids: Texts, labels: NDArray[np.unsignedinteger[Any]]) -> None:
         self._file.write(label_lines(ids, labels, self._names))
 
     def close(self) -> None:
         """The file is closed by who opened it."""
 
 
-def label_lines(ids: Texts, labels: NDArray[np.uint8], names: Sequence[str] = ("0", "1")) -> bytes:
+def label_lines(ids: Texts, labels: NDArray[np.unsignedinteger[Any]], names: Sequence[str] = ("0", "1")) -> bytes:
     """Lines of ids and labels by their names, quoted where they must be."""
     if len(names) > 10 or not numbered(names) or any(mark in ids.data for mark in b',"\r\n'):
         texts = [_quoted(name) for name in names]

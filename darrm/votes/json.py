@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Labels:
         self._labels = list(names) if numbered(names) else [json.dumps(name) for name in names]
         file.write(b"[")
 
-    def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:
+    def write(self, ids: Texts, labels: NDArray[np.unsignedinteger[Any]]) -> None:
         lines = [
             f'\n{{"id": {json.dumps(identifier)}, "label": {self._labels[label]}}}'
             for identifier, label in zip(ids, labels.tolist(), strict=True)

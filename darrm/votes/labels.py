@@ -15,7 +15,7 @@ from darrm._validation import is_masked, shown
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.votes import csv, json, parquet
-from darrm.votes.answers import BITS, Answers, in_numbers, in_words
+from darrm.votes.answers import BITS, checked_names, in_numbers, in_words
 from darrm.votes.formats import format_of
 from darrm.votes.rows import Texts, numbers, other_than
 
@@ -41,7 +41,7 @@ class LabelsFile:
 
     def __init__(self, path: Path, file: IO[bytes], names: Sequence[str] = BITS) -> None:
         self.n = 0
-        self._path, self._names = path, Answers.of(names).names
+        self._path, self._names = path, checked_names(names)
         self._writer: csv.Labels | json.Labels | parquet.Labels | None = format_of(path).Labels(file, self._names)
         self._broken = False
 
@@ -89,7 +89,7 @@ class LabelsFile:
             )
 
 
-def _numbers(labels: NDArray[Any], names: Sequence[str]) -> NDArray[np.uint8]:
+def _numbers(labels: NDArray[Any], names: Sequence[str]) -> NDArray[np.unsignedinteger[Any]]:
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "biuf" or is_masked(labels):
         raise InputError(
@@ -101,7 +101,7 @@ def _numbers(labels: NDArray[Any], names: Sequence[str]) -> NDArray[np.uint8]:
     if wrong.size:
         allowed = in_words([str(number) for number in range(len(names))])
         raise InputError(f"A label must be {allowed}. Got {shown(values[wrong[0]].item())} in row {wrong[0]}.")
-    return values.astype(np.uint8, copy=False)
+    return values.astype(np.uint8 if len(names) <= 256 else np.uint32, copy=False)
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def writing_labels(
     path : path
     file : context manager of a binary file, optional
         The file to write, if ``path`` is not simply to be replaced: `Ledger.releasing` has a file that is charged for.
-    names : 2 to 255 str, default "0" and "1"
+    names : 2 or more str, default "0" and "1"
         Words for the labels 0, 1, ...: `DecisionProblem.answers`.
 
     Raises

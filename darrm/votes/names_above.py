@@ -97,5 +97,5 @@ def check_wide(names: Sequence[str], n_votes: int, K: int | None, source: object
     raise InputError(
         f"{source} has one row a vote (columns {', '.join(names)}), where a row must hold all votes on one query, with "
         f"one column a voter. In pandas: frame.pivot(index={query!r}, columns={voter!r}, values={vote!r})"
-        ".rename_axis('id')."
+        ".rename_axis('id'). Noisy max takes one row a vote: darrm release --layout rows, darrm.votes.read_counts."
     )

@@ -51,17 +51,34 @@ def _batches(pa: Any, name: Path, file: IO[bytes], voters: Voters, answers: Answ
         raise InputError(f"{name} is not a whole Parquet file ({reason}). Write it again.") from error
 
 
+def table(name: Path, file: IO[bytes]) -> Iterator[tuple[str, list[str]]]:
+    """As that of CSV: where each row stands, and its cells as texts, "" where there is none."""
+    pa, row = pyarrow(_INSTEAD), 0
+    try:
+        parquet = pa.parquet.ParquetFile(file, buffer_size=1 << 16, pre_buffer=False)
+        yield str(name), parquet.schema_arrow.names
+        for batch in parquet.iter_batches(batch_size=_ROWS):
+            columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in batch]
+            for own in zip(*columns, strict=True):
+                row += 1
+                yield f"{name}, row {row}", list(own)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"{name} is not a whole Parquet file ({reason}). Write it again.") from error
+
+
 class Labels:
     """Writes ids and labels, one row group for each block."""
 
     def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
         self._pa = pa = pyarrow(_INSTEAD)
         self._names = None if numbered(names) else pa.array(list(names), pa.string())
-        label = pa.uint8() if self._names is None else pa.string()
+        number = pa.uint8() if len(names) <= 256 else pa.uint32()
+        label = number if self._names is None else pa.string()
         self._schema = pa.schema([("id", pa.large_string()), ("label", label)])
         self._writer = self._pa.parquet.ParquetWriter(file, self._schema, compression="zstd")
 
-    def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:
+    def write(self, ids: Texts, labels: NDArray[np.unsignedinteger[Any]]) -> None:
         pa = self._pa
         offsets = pa.py_buffer(np.concatenate([[0], ids.ends]).astype(np.int64))
         texts = pa.Array.from_buffers(pa.large_string(), len(ids), [None, offsets, pa.py_buffer(ids.data)])

@@ -154,3 +154,35 @@ def test_noise_is_charged_without_a_file(here: Path, capsys: pytest.CaptureFixtu
     assert "Labels of this noisy max (sigma 40) that the remaining budget covers: " in said
     assert main(["ledger", "charge", "book.json", "plan.json", "--noisy-max", "20"]) == 2
     assert "Charge a design, FILE, or a mechanism by --noisy-max" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("layout", ["counts", "rows"])
+def test_votes_that_are_counted_or_one_a_row(
+    planned: GaussianNoisyMax, layout: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = CLASSES.split(",")
+    votes = votes_file("votes.csv", 5)
+    with Path("other.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        if layout == "counts":
+            rows.writerow(["id", *names])
+            rows.writerows([f"q{i}", *row] for i, row in enumerate(darrm.votes.counts(votes, 10).tolist()))
+        else:
+            rows.writerow(["voter", "id", "vote"])
+            rows.writerows([f"t{k}", f"q{i}", names[votes[i, k]]] for k in range(250) for i in range(5))
+    run = ["release", "plan.json", "--votes", "other.csv", "--layout", layout, "--out", "labels.csv"]
+    assert main(["ledger", "create", "book.json", "plan.json", "--total-epsilon", "5", "--total-delta", "1e-5"]) == 0
+    assert main([*run, "--ledger", "book.json"]) == 0
+    assert Path("labels.csv").read_text().splitlines() == ["id,label", *(f"q{i},{names[i]}" for i in range(5))]
+    said = capsys.readouterr().err
+    assert "Wrote 5 labels to labels.csv. Noise of each count: Gaussian, sigma 3.41894. A total holds" in said
+    assert main([*run, "--ledger", "book.json", "--overwrite"]) == 6
+    assert "5 ids were charged before, first 'q0'" in capsys.readouterr().err
+    with Path("other.csv").open("a") as file:
+        file.write("q9" + ",25" * 9 + ",24\n" if layout == "counts" else f"t0,q9,{names[0]}\n")
+    assert main([*run, "--overwrite"]) == 2
+    assert "Each query must have 250 votes. Got" in capsys.readouterr().err
+    assert main([*run, "--columns", "a,b"]) == 2
+    darrm.solve(K=3, m=1, epsilon=1.0).save("gamma.json")
+    assert main(["release", "gamma.json", *run[2:], "--overwrite"]) == 2
+    assert f"--layout {layout} is for noisy max" in capsys.readouterr().err

@@ -1,0 +1,240 @@
+"""Files of counted votes, one row a query and one column a class, and of single votes, one row a vote."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm._validation import MAX_CLASSES, shown, truth, whole
+from darrm.errors import InputError
+from darrm.problem.voter_names import compared
+from darrm.storage.kinds import check_kind
+from darrm.votes import parquet
+from darrm.votes.answers import Readings, checked_names, in_words, numbers_of
+from darrm.votes.csv import table
+from darrm.votes.formats import format_of
+from darrm.votes.ids import RowIds, compared_id
+from darrm.votes.rows import Texts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    Counts = NDArray[np.int64] | csr_array[np.int64, tuple[int, int]]
+
+_MOST = 10**12  # votes for one class
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, eq=False)
+class CountsTable:
+    """Counts of votes on n queries.
+
+    Attributes
+    ----------
+    counts : ndarray of int64 or scipy.sparse.csr_array, shape (n, classes)
+        Votes for each class; sparse from files of one row a vote, and of more than 1,000 classes.
+    ids : Texts, length n
+        The ``id`` of each query, or row numbers from 1: iterate for each as str.
+    has_ids : bool
+        Whether ``ids`` are those of a column.
+    """
+
+    counts: Counts
+    ids: Texts
+    has_ids: bool
+
+    def __repr__(self) -> str:
+        n, classes = self.counts.shape
+        return f"<votes for {classes} classes on {n} queries>"
+
+
+def read_counts(
+    path: str | os.PathLike[str], classes: int | Sequence[str], *, tall: bool = False, K: int | None = None
+) -> CountsTable:
+    """Read a file of counted votes, or with ``tall`` of one row a vote; for noisy max.
+
+    Parameters
+    ----------
+    path : path
+        CSV with a header, or Parquet if the name ends in .parquet. One column for each class, by its name, in any
+        order, with the number of votes for it, and an optional column ``id``; a column ``label`` is left out. With
+        ``tall`` the columns ``id``, of the query, and ``vote``, a class by its name or number, and an optional
+        ``voter``; other columns are left out, and rows may be in any order.
+    classes : int or sequence of str
+        The number of classes, called 0, 1, ..., or their names: ``classes`` of the mechanism's problem.
+    tall : bool
+        Whether a row is one vote. With a column ``voter`` a voter may vote once on each query.
+    K : int, optional
+        How many votes each query must have. `GaussianNoisyMax` with K and classes checks that too.
+
+    Returns
+    -------
+    CountsTable
+        With ``tall`` queries are in the order of their first votes.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a column is missing or not a class. If a value is not a count or not a class, or
+        an id or a voter occurs twice.
+    MissingExtraError
+        If it is Parquet and pyarrow is not installed.
+
+    Notes
+    -----
+    The file is held in memory whole; a million votes take some seconds.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> from pathlib import Path
+    >>> _ = Path("counts.csv").write_text("id,cat,dog\\na,3,1\\nb,0,4\\n")
+    >>> darrm.votes.read_counts("counts.csv", ["cat", "dog"]).counts.tolist()
+    [[3, 1], [0, 4]]
+
+    One row a vote, for one of 50,257 tokens:
+
+    >>> _ = Path("votes.csv").write_text("id,voter,vote\\na,v1,464\\na,v2,50256\\na,v3,464\\n")
+    >>> table = darrm.votes.read_counts("votes.csv", 50257, tall=True)
+    >>> table.counts.data.tolist(), list(table.ids)
+    ([2, 1], ['a'])
+    """
+    names = tuple(map(str, range(whole("classes", classes, 2)))) if isinstance(classes, int) else checked_names(classes)
+    tall, name = truth("tall", tall), Path(path)
+    K = None if K is None else whole("K", K)
+    try:
+        with name.open("rb") as file:
+            made = (_of_votes if tall else _of_counts)(name, file, names)
+    except InputError:
+        check_kind(name, "votes")
+        raise
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text. Export the votes as CSV.") from error
+    except csv.Error as error:
+        raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
+    sums = np.asarray(made.counts.sum(axis=1))
+    if K is not None and (sums != K).any():
+        at = int(np.flatnonzero(sums != K)[0])
+        raise InputError(f"Each query must have {K} votes. Got {sums[at]} for {list(made.ids)[at]!r} in {name}.")
+    return made
+
+
+def _rows(name: Path, file: IO[bytes]) -> Iterator[tuple[str, list[str]]]:
+    """Where each row stands, and its cells as texts; the first row is the header."""
+    return parquet.table(name, file) if format_of(name) is parquet else table(name, file)
+
+
+def _places(name: Path, header: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for at, text in enumerate(map(compared, header)):
+        key = text.casefold() if text.casefold() in ("id", "label", "vote", "voter") else text
+        if found.setdefault(key, at) != at:
+            raise InputError(f"{name} has the column {text} twice. Delete one.")
+    return found
+
+
+def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTable:
+    rows = _rows(name, file)
+    _, header = next(rows, ("", []))
+    places = _places(name, header)
+    own = [places.get(compared(each)) for each in names]
+    if None in own:
+        raise InputError(
+            f"{name} must have a column of counts for each class: {in_words(names)}. Got {_some(header)}. Add one for "
+            f"{names[own.index(None)]}."
+        )
+    strange = set(places.values()) - {*own, places.get("id"), places.get("label")}
+    strange = {at for at in strange if header[at].strip()}
+    if strange:
+        raise InputError(
+            f"{name} has the column {header[min(strange)]}, which is not a class. Classes are {in_words(names)}. Delete "
+            "it, so that no vote is left out by mistake."
+        )
+    read = [at for at in own if at is not None]
+    counts: list[list[int]] = []
+    ids: list[str] = []
+    for where, row in rows:
+        counts.append([_count(row[at], where, header[at]) for at in read])
+        if "id" in places:
+            ids.append(row[places["id"]])
+    if not counts:
+        raise InputError(f"{name} holds no counts: there is no row in it.")
+    texts, has_ids = RowIds(name, first=1).of(Texts.of(ids) if "id" in places else None, len(counts), index=False)
+    made: Counts = np.array(counts, dtype=np.int64)
+    if len(names) > MAX_CLASSES:
+        from scipy.sparse import csr_array
+
+        made = csr_array(made)
+    return CountsTable(made, texts, has_ids)
+
+
+def _of_votes(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTable:
+    from scipy.sparse import coo_array
+
+    rows = _rows(name, file)
+    _, header = next(rows, ("", []))
+    places = _places(name, header)
+    if not {"id", "vote"} <= places.keys():
+        raise InputError(
+            f"{name} must have the columns id, of the query, and vote, with one row a vote, and may have voter. Got "
+            f"{_some(header)}. Rename its columns."
+        )
+    query, vote, voter = places["id"], places["vote"], places.get("voter")
+    known, number = Readings(numbers_of(names), None), dict[str, int]()
+    ids: list[str] = []
+    at: list[int] = []
+    classes: list[int] = []
+    seen: set[tuple[int, str]] = set()
+    for where, row in rows:
+        text = row[query]
+        i = number.get(text)
+        if i is None:
+            if not text.strip():
+                raise InputError(f"{where}, column id is empty. Give each vote the id of its query.")
+            i = number.setdefault(compared_id(text), len(ids))
+            number[text] = i
+            if i == len(ids):
+                ids.append(text)
+        try:
+            classes.append(known[row[vote]])
+        except KeyError:
+            _refuse_vote(where, row[vote], names)
+        at.append(i)
+        if voter is not None:
+            who = i, compared(row[voter])
+            if not who[1] or who in seen:
+                said = f"{row[voter]} votes on {text} a second time" if who[1] else "column voter is empty"
+                raise InputError(f"{where}: {said}. Each voter has one vote on each query. Delete or name it.")
+            seen.add(who)
+    if not ids:
+        raise InputError(f"{name} holds no votes: there is no row in it.")
+    ones = np.ones(len(at), dtype=np.int64)
+    counts = coo_array((ones, (np.array(at), np.array(classes))), shape=(len(ids), len(names))).tocsr()
+    return CountsTable(counts, Texts.of(ids), has_ids=True)
+
+
+def _refuse_vote(where: str, text: str, names: tuple[str, ...]) -> NoReturn:
+    raise InputError(f"{where}, column vote: A vote must be {in_words(names)}. Got {shown(text)}.") from None
+
+
+def _count(text: str, where: str, column: str) -> int:
+    try:
+        number = float(text)
+        if 0 <= number <= _MOST and number == int(number):
+            return int(number)
+    except ValueError:
+        pass
+    raise InputError(f"{where}, column {column}: A count must be an integer of at least 0. Got {shown(text)}.")
+
+
+def _some(header: list[str]) -> str:
+    return ", ".join(header[:_MOST_SHOWN]) + ", ..." * (len(header) > _MOST_SHOWN) or "none"
