@@ -156,8 +156,8 @@ def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTab
     strange = {at for at in strange if header[at].strip()}
     if strange:
         raise InputError(
-            f"{name} has the column {header[min(strange)]}, which is not a class. Classes are {in_words(names)}. Delete "
-            "it, so that no vote is left out by mistake."
+            f"{name} has the column {header[min(strange)]}, which is not a class. Classes are {in_words(names)}. "
+            "Delete it, so that no vote is left out by mistake."
         )
     read = [at for at in own if at is not None]
     counts: list[list[int]] = []
