@@ -32,7 +32,7 @@ def compose(
 
     Parameters
     ----------
-    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax, PermuteAndFlip or ExponentialMechanism
         If voters may be absent, each label may come from other present voters. Of `ConfidentNoisyMax` at most
         ``answers`` queries have a label.
     queries : int in [1, 1e7]

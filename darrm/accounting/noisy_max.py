@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
+from darrm.accounting.bounded_range import MOST as MOST_RANGED
+from darrm.accounting.bounded_range import rows_of_range
 from darrm.accounting.fresh import FAR, Total, within
 from darrm.accounting.gaussian import gdp_epsilon
 from darrm.accounting.ladder import Checks, any_votes_epsilon, any_votes_queries, any_votes_sigma
@@ -40,14 +42,15 @@ class Chances(Protocol):
 
 @runtime_checkable
 class CountMechanism(Protocol):
-    """Noisy max or permute-and-flip: `GaussianNoisyMax`, `ConfidentNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
+    """Noisy max: `GaussianNoisyMax`, `ConfidentNoisyMax`, `LaplaceNoisyMax`, `PermuteAndFlip`, `ExponentialMechanism`.
 
-    Besides its probabilities it may have ``epsilon``, of one label, or ``sigma``, the standard deviation of independent
-    continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise included; both hold for any
-    number of votes and classes. Without either, costs come from the probabilities alone. It may have ``K`` and
-    ``classes``, both or neither, if it refuses other votes. With ``sigma`` it may have ``sigma_check``, of the noise of
-    a check of the largest count before each label, and then must have ``answers``, the most labels that it gives or
-    None, and ``threshold``.
+    Besides its probabilities it may have ``epsilon``, of one label, and ``bounded_range``, the length of an interval
+    that holds all privacy losses of one label, for one changed vote and either order. Or ``sigma``, the standard
+    deviation of independent continuous Gaussian noise at each count, and of no other noise, discrete Gaussian noise
+    included; both hold for any number of votes and classes. Without either, costs come from the probabilities alone. It
+    may have ``K`` and ``classes``, both or neither, if it refuses other votes. With ``sigma`` it may have
+    ``sigma_check``, of the noise of a check of the largest count before each label, and then must have ``answers``, the
+    most labels that it gives or None, and ``threshold``.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -64,6 +67,7 @@ _MOST_EXACT = 5000  # labels by the bounds without a grid, up to which they are 
 _RENYI = "Renyi DP"
 GAUSSIAN = "Gaussian DP"
 LADDER = "ladder of Gaussian profiles"
+RANGE = "bounded range"
 
 
 def _most_votes(classes: int) -> int:
@@ -203,7 +207,15 @@ def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, fl
             "and classes."
         )
     climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta, _checks(mechanism, queries))
-    return bounds | ({LADDER: climbed} if math.isfinite(climbed) else {})
+    ranged = _by_range(mechanism, queries, delta)
+    return bounds | {name: bound for name, bound in ((LADDER, climbed), (RANGE, ranged)) if math.isfinite(bound)}
+
+
+def _by_range(mechanism: object, queries: int, delta: float) -> float:
+    """The total of labels of any votes by their bounded range; infinite without one."""
+    span: float | None = getattr(mechanism, "bounded_range", None)
+    rows = None if span is None else rows_of_range(span, queries)
+    return math.inf if rows is None else upper_of_rows(rows, queries, delta)
 
 
 def upper_of_any_votes(mechanism: object, queries: int, delta: float) -> float:
@@ -249,8 +261,12 @@ def queries_within(
         if rows is not None:
             return Allowed(max(best, within(rows, _guaranteed(mechanism, rows), epsilon, delta, most)), "exact")
     sigma: float | None = getattr(mechanism, "sigma", None)
+    span: float | None = getattr(mechanism, "bounded_range", None)
+    ranged = None if span is None else rows_of_range(span, max(best, 1))
+    if ranged is not None and delta > 0 and epsilon < FAR:
+        best = max(best, within(ranged, None, epsilon, delta, min(most, MOST_RANGED)))
     if sigma is None or not delta:
-        return Allowed(best, "optimal composition")
+        return Allowed(best, "optimal composition" if span is None else RANGE)
     return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, _checks(mechanism, most)), LADDER)
 
 
@@ -259,14 +275,17 @@ def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]
 
     Gaussian noise: Renyi DP, lambda / sigma^2 for each label, and the exact Gaussian DP of the noisy counts, of which
     Renyi DP is an upper bound: mu = sqrt(2) / sigma for each label and one changed vote, and 1 / sigma for each check.
-    A stated epsilon: simple and optimal composition.
+    A stated epsilon: simple and optimal composition. A bounded range: Renyi DP, lambda range^2 / 8 for each label.
     """
     sigma = _sigma(mechanism, queries)
+    span: float | None = getattr(mechanism, "bounded_range", None)
     epsilon: float | None = getattr(mechanism, "epsilon", None)
     bounds: dict[str, float] = {}
     if sigma is not None and delta:
         bounds[_RENYI] = _renyi(sigma, queries, delta)
         bounds[GAUSSIAN] = gdp_epsilon(math.sqrt(2 * queries) / sigma * (1 + 1e-15), delta)
+    if span is not None and delta:
+        bounds[_RENYI] = _renyi(math.sqrt(8) / span * (1 - 1e-15), queries, delta)
     if epsilon is not None:
         bounds["simple composition"] = rounded_up(queries * Fraction(epsilon))
         with suppress(InputError):
@@ -306,7 +325,7 @@ def noisy_max_parameter(
     Parameters
     ----------
     kind : class
-        `GaussianNoisyMax`, `LaplaceNoisyMax` or `PermuteAndFlip` of `darrm.mechanisms`.
+        `GaussianNoisyMax`, `LaplaceNoisyMax`, `PermuteAndFlip` or `ExponentialMechanism` of `darrm.mechanisms`.
     queries : int in [1, 1e7]
         Chosen adaptively.
     total_epsilon : float > 0, nats
@@ -321,11 +340,11 @@ def noisy_max_parameter(
     -------
     float
         The parameter of the mechanism. Round a sigma up; round gamma and epsilon of the others down, because more of
-        them is less noise. All labels of K votes together are certified within ``total_epsilon``, by the
-        exact composition of `compose`. Without them, and if there are too many votes to list, as for 250 teachers and
-        ten classes, the bound is that of any votes: for Gaussian noise the ladder of Gaussian profiles, else the
-        optimal composition. The search ends at 99.5 % of the total or after 24 steps, which is enough except at totals
-        of hundreds of nats. `gnmax_sigma` needs more noise.
+        them is less noise. All labels of K votes together are certified within ``total_epsilon``, by the exact
+        composition of `compose`. Without them, and if there are too many votes to list, as for 250 teachers and ten
+        classes, the bound is that of any votes: for Gaussian noise the ladder of Gaussian profiles, for the exponential
+        mechanism its bounded range, else the optimal composition. The search ends at 99.5 % of the total or after 24
+        steps, which is enough except at totals of hundreds of nats. `gnmax_sigma` needs more noise.
 
     Raises
     ------
@@ -351,7 +370,8 @@ def noisy_max_parameter(
     known = isinstance(kind, type) and issubclass(kind, CountMechanism) and not hasattr(kind, "given")
     if not known:
         raise InputError(
-            f"kind must be GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip of darrm.mechanisms. Got {kind!r}."
+            "kind must be GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip or ExponentialMechanism of "
+            f"darrm.mechanisms. Got {kind!r}."
         )
     queries = check_count("queries", queries)
     budget = check_total_epsilon(total_epsilon)
@@ -369,9 +389,9 @@ def noisy_max_parameter(
         plain = of_counts(mechanism, queries, delta)
         rows = _listed(mechanism, votes, plain)
         if rows is None:
-            return min(plain.values())
+            return min(_by_range(mechanism, queries, delta), *plain.values())
         exact = upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows))
-        return min(plain.get(GAUSSIAN, math.inf), exact)
+        return min(plain.get(GAUSSIAN, math.inf), plain.get(_RENYI, math.inf), exact)
 
     low, high = 0.0, math.inf
     spent_low = spent_high = 0.0

@@ -281,7 +281,7 @@ def max_queries(
 
     Parameters
     ----------
-    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+    design : Design, GaussianNoisyMax, ConfidentNoisyMax, LaplaceNoisyMax, PermuteAndFlip or ExponentialMechanism
         A mechanism with ``K`` and ``classes`` is counted exactly where `compose` does; one without, for any votes.
         Queries are counted, and of `ConfidentNoisyMax` at most ``answers`` of them have a label: with a cap they are
         counted for any votes.

@@ -18,7 +18,7 @@ from darrm.accounting.count_cells import Cells, cells_of, divergence
 from darrm.accounting.gaussian import gdp_delta, gdp_epsilon
 from darrm.accounting.ladder import _increments, any_votes_epsilon, any_votes_queries, any_votes_sigma, climb
 from darrm.accounting.many_answers import of_rows
-from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 
 Floats = NDArray[np.float64]
 
@@ -249,10 +249,12 @@ def test_the_least_noise_of_a_total_and_the_most_labels_of_a_noise(queries: int,
 def test_noise_and_labels_without_numbers_of_votes() -> None:
     assert noisy_max_parameter(GaussianNoisyMax, 100, 4.0, 1e-5) == any_votes_sigma(100, 4.0, 1e-5)
     assert noisy_max_parameter(GaussianNoisyMax, 100, 4.0, 1e-5, K=250, classes=10) == any_votes_sigma(100, 4.0, 1e-5)
-    for kind in (LaplaceNoisyMax, PermuteAndFlip):
+    for kind in (LaplaceNoisyMax, PermuteAndFlip, ExponentialMechanism):
         made = kind(noisy_max_parameter(kind, 100, 4.0, 1e-5))
         total = compose(made, 100, delta=1e-5)
-        assert list(total.bounds) == ["simple composition", "optimal composition"]
+        own = kind is ExponentialMechanism
+        names = ["Renyi DP"] * own + ["simple composition", "optimal composition"] + ["bounded range"] * own
+        assert list(total.bounds) == names
         assert 3.9 < total.upper <= 4
         assert max_queries(made, 4.0, 1e-5) in (100, 101)
 

@@ -17,7 +17,7 @@ from darrm.accounting.hulls import counts_region
 from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import rows_of
 from darrm.errors import InputError
-from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 from darrm.numerics.arrays import Array
 from darrm.problem.counts import count_vectors
 
@@ -133,10 +133,12 @@ def test_no_pair_of_neighbours_is_left_out() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("mechanism", [GaussianNoisyMax(3.0), LaplaceNoisyMax(0.3), PermuteAndFlip(0.4)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [GaussianNoisyMax(3.0), LaplaceNoisyMax(0.3), PermuteAndFlip(0.4), ExponentialMechanism(0.5)], ids=repr
+)
 @pytest.mark.parametrize("K", [4, 11])
 def test_two_classes_cost_what_the_polygon_says(
-    mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip, K: int
+    mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip | ExponentialMechanism, K: int
 ) -> None:
     ones = mechanism.kernel(K)[:, 1]
     lead = 2 * np.arange(K + 1) - K
@@ -215,9 +217,9 @@ def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip])
+@pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, ExponentialMechanism])
 def test_a_budget_is_spent_and_no_more(
-    kind: Callable[[float], GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip],
+    kind: Callable[[float], GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip | ExponentialMechanism],
 ) -> None:
     found = noisy_max_parameter(kind, 30, 3.0, 1e-6, K=5, classes=3)
     total = compose(kind(found), 30, delta=1e-6, K=5, classes=3)
@@ -339,9 +341,11 @@ def test_finer_grids_without_gain_are_not_the_end() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4)])
+@pytest.mark.parametrize(
+    "mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4), ExponentialMechanism(1e4)]
+)
 def test_next_to_no_noise_costs_much_and_warns_of_nothing(
-    mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip,
+    mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip | ExponentialMechanism,
 ) -> None:
     """Masses beyond float64 are meant: what is left are the bounds that need no grid."""
     total = compose(mechanism, 50, delta=1e-6, K=11, classes=2)

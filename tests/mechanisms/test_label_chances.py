@@ -12,7 +12,7 @@ from cases import thorough
 from oracles import noisy_max as oracle
 
 from darrm.errors import InputError
-from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 from darrm.mechanisms.label_chances import GAUSSIAN, LAPLACE, _nodes
 from darrm.numerics import normal
 from darrm.numerics.nodes import unit_nodes
@@ -33,6 +33,7 @@ ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
     GaussianNoisyMax: oracle.gaussian,
     LaplaceNoisyMax: lambda counts, gamma: oracle.laplace(counts, Fraction(gamma)),
     PermuteAndFlip: lambda counts, epsilon: oracle.exponential(counts, Fraction(epsilon) / 2),
+    ExponentialMechanism: lambda counts, epsilon: oracle.gumbel(counts, Fraction(epsilon) / 2),
 }
 
 
@@ -66,7 +67,12 @@ def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) ->
     from darrm.mechanisms import label_chances
 
     counts = np.random.default_rng(1).integers(0, 30, size=(40, 5))
-    mechanisms: list[Any] = [GaussianNoisyMax(3.0), LaplaceNoisyMax(0.5), PermuteAndFlip(1.5)]
+    mechanisms: list[Any] = [
+        GaussianNoisyMax(3.0),
+        LaplaceNoisyMax(0.5),
+        PermuteAndFlip(1.5),
+        ExponentialMechanism(2.0),
+    ]
     whole = [mechanism.chances(counts) for mechanism in mechanisms]
     monkeypatch.setattr(label_chances, "_ENTRIES", 100)
     for mechanism, wanted in zip(mechanisms, whole, strict=True):

@@ -13,7 +13,7 @@ import pytest
 from oracles import noisy_max as oracle
 
 import darrm
-from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, noisy_max
+from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, noisy_max
 from darrm.randomness.words import NotPrivateWarning
 from darrm.storage import sealed_json
 
@@ -46,7 +46,9 @@ def test_labels_come_as_often_as_they_should() -> None:
     assert set(GaussianNoisyMax(0.01).release([[9, 1, 0], [0, 1, 9]])) == {0, 2}
 
 
-@pytest.mark.parametrize("mechanism", [LaplaceNoisyMax(0.5), GaussianNoisyMax(2.0), PermuteAndFlip(1.0)])
+@pytest.mark.parametrize(
+    "mechanism", [LaplaceNoisyMax(0.5), GaussianNoisyMax(2.0), PermuteAndFlip(1.0), ExponentialMechanism(1.0)]
+)
 def test_many_rows_are_drawn_some_at_a_time(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As often as all at once, each row from its own counts, and no more deviates in memory than are allowed."""
     asked: list[int] = []
@@ -100,10 +102,21 @@ def test_labels_of_voters_are_no_counts(mechanism: LaplaceNoisyMax | GaussianNoi
 @pytest.mark.filterwarnings("error")
 def test_noise_of_any_width() -> None:
     """Next to none never changes the label; noise that is wider than all votes does not see them."""
-    for narrow in (GaussianNoisyMax(1e-300), GaussianNoisyMax(5e-324), LaplaceNoisyMax(1e300), PermuteAndFlip(1.7e308)):
+    for narrow in (
+        GaussianNoisyMax(1e-300),
+        GaussianNoisyMax(5e-324),
+        LaplaceNoisyMax(1e300),
+        PermuteAndFlip(1.7e308),
+        ExponentialMechanism(1.7e308),
+    ):
         assert set(narrow.release([[10**12, 0, 10**12 - 1]] * 50).tolist()) == {0}
         assert narrow.chances([[10**12, 0, 10**12 - 1]])[0] == pytest.approx([1, 0, 0], rel=1e-14, abs=0)
-    for wide in (GaussianNoisyMax(1.7e308), LaplaceNoisyMax(5e-324), PermuteAndFlip(5e-324)):
+    for wide in (
+        GaussianNoisyMax(1.7e308),
+        LaplaceNoisyMax(5e-324),
+        PermuteAndFlip(5e-324),
+        ExponentialMechanism(5e-324),
+    ):
         assert len(set(wide.release([[10**12, 0, 5]] * 200).tolist())) == 3
         assert wide.chances([[10**12, 0, 5]])[0] == pytest.approx([1 / 3] * 3)
 
@@ -115,7 +128,7 @@ def test_noise_that_is_none(value: object) -> None:
             kind(value)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip])
+@pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, ExponentialMechanism])
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
 def test_copies_and_pickles_release_the_same(kind: type, again: Callable) -> None:
     """What is held to a total is so in a copy too."""

@@ -10,10 +10,17 @@ import scipy.sparse
 import scipy.stats
 
 import darrm
-from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, noisy_max
+from darrm.mechanisms import (
+    ConfidentNoisyMax,
+    ExponentialMechanism,
+    GaussianNoisyMax,
+    LaplaceNoisyMax,
+    PermuteAndFlip,
+    noisy_max,
+)
 from darrm.mechanisms.noisy_max import NoisyMax
 
-KINDS: list[NoisyMax] = [GaussianNoisyMax(2.0), LaplaceNoisyMax(0.4), PermuteAndFlip(0.8)]
+KINDS: list[NoisyMax] = [GaussianNoisyMax(2.0), LaplaceNoisyMax(0.4), PermuteAndFlip(0.8), ExponentialMechanism(1.0)]
 RARE = 1e-6
 
 

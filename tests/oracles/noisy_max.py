@@ -92,3 +92,12 @@ def exponential(counts: Sequence[int], rate: Fraction) -> list[Fraction]:
             coefficients = [a - other * b for a, b in zip([*coefficients, zero], [zero, *coefficients], strict=True)]
         found.append(own * sum((c / (k + 1) for k, c in enumerate(coefficients)), Fraction(0)))
     return found
+
+
+def gumbel(counts: Sequence[int], rate: Fraction) -> list[Fraction]:
+    """In proportion to e^(rate n)."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        g = Decimal(rate.numerator) / Decimal(rate.denominator)
+        weights = [(g * n).exp() for n in counts]
+        return [Fraction(weight / sum(weights)) for weight in weights]

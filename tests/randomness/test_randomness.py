@@ -177,6 +177,7 @@ def test_no_word_is_too_rare_for_a_release(monkeypatch: pytest.MonkeyPatch, word
         "narrow Laplace": (lambda: mechanisms.LaplaceNoisyMax(1e300).release(counts), 3),
         "wide Laplace": (lambda: mechanisms.LaplaceNoisyMax(1e-15).release(counts), 3),
         "permute and flip": (lambda: mechanisms.PermuteAndFlip(0.5).release(counts), 3),
+        "exponential mechanism": (lambda: mechanisms.ExponentialMechanism(0.5).release(counts), 3),
         "two labels": (lambda: mechanisms.RandomizedResponse(1.0).release(bag), 2),
         "three labels": (lambda: mechanisms.RandomizedResponse(1.0, 3).release(bag), 3),
         "a thousand labels": (lambda: mechanisms.RandomizedResponse(1e-9, 1000).release(bag), 1000),
@@ -221,6 +222,9 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     "mechanisms.GaussianNoisyMax.release": lambda rng: mechanisms.GaussianNoisyMax(4.0).release([[1, 2]], rng=rng),
     "mechanisms.LaplaceNoisyMax.release": lambda rng: mechanisms.LaplaceNoisyMax(0.5).release([[1, 2]], rng=rng),
     "mechanisms.PermuteAndFlip.release": lambda rng: mechanisms.PermuteAndFlip(0.5).release([[1, 2]], rng=rng),
+    "mechanisms.ExponentialMechanism.release": lambda rng: mechanisms.ExponentialMechanism(1.0).release(
+        [[1, 2]], rng=rng
+    ),
     "mechanisms.RandomizedResponse.release": lambda rng: mechanisms.RandomizedResponse(1.0).release([0, 1], rng=rng),
     "labels.GeometricLabelProportions.release": lambda rng: darrm.labels.GeometricLabelProportions(1.0).release(
         [[0, 1]], rng=rng

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.sparse
 import scipy.stats
 from numpy.typing import NDArray
 
@@ -239,6 +240,14 @@ SAMPLERS = {
         lambda n: mechanisms.ConfidentNoisyMax(max(COUNTS) + 1, 2.0, 2.0).release(np.tile(COUNTS, (n, 1))),
     ),
     "PermuteAndFlip": Sampler(permuted(1.0), lambda n: mechanisms.PermuteAndFlip(1.0).release(np.tile(COUNTS, (n, 1)))),
+    "ExponentialMechanism": Sampler(
+        winner(scipy.stats.gumbel_r(scale=2)),
+        lambda n: mechanisms.ExponentialMechanism(1.0).release(np.tile(COUNTS, (n, 1))),
+    ),
+    "GaussianNoisyMax, sparse": Sampler(
+        winner(scipy.stats.norm(scale=2)),
+        lambda n: mechanisms.GaussianNoisyMax(2.0).release(scipy.sparse.csr_array(np.tile(COUNTS, (n, 1)))),
+    ),
     "RandomizedResponse": Sampler(
         coin(1 / (1 + math.e)), lambda n: mechanisms.RandomizedResponse(1.0).release(np.zeros(n, dtype=np.int64))
     ),
