@@ -23,13 +23,14 @@ from darrm.accounting.loss_distributions import (
     checked_relation,
     curve_of_distribution,
     distribution_of,
+    label_of,
     labels_or_voters,
     relation_of,
 )
-from darrm.accounting.releases import OneLabel, checked_voters, one_label
+from darrm.accounting.noisy_max import CountMechanism
+from darrm.accounting.releases import OneLabel
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem.groups import check_one_limit
 
 _ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
 _MOST_POINTS = 500_000  # interval of losses of an event for a ledger; largest one, in nats
@@ -42,33 +43,37 @@ class LabelsDpEvent(events.DpEvent):  # type: ignore[misc]
 
     Attributes
     ----------
-    label : OneLabel
+    label : OneLabel or mechanism for counts
         The release of one label.
     voters : {"fresh", "fixed"}
     queries : int
+    adjacency : str
+        The neighbouring relation.
     """
 
-    label: OneLabel = attr.field(repr=lambda label: repr(label.problem))
+    label: OneLabel | CountMechanism = attr.field(
+        repr=lambda label: repr(label.problem if isinstance(label, OneLabel) else label)
+    )
     voters: str
     queries: int
-
-    @property
-    def adjacency(self) -> str:
-        """The neighbouring relation."""
-        return self.label.problem.adjacency
+    adjacency: str
 
 
-def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> LabelsDpEvent:
+def dp_event(
+    design: Design | CountMechanism, *, voters: str | None = None, queries: int = 1, adjacency: str | None = None
+) -> LabelsDpEvent:
     """The labels of a design as an event for `PLDAccountant`, also in ``ComposedDpEvent`` or ``SelfComposedDpEvent``.
 
     Parameters
     ----------
-    design : Design
+    design : Design, or a mechanism for counts such as GaussianNoisyMax
     voters : {"fresh", "fixed"}
         There is no default, unless all voters are non-private. For fixed voters the event is one set of trained voters
         with all its answers; composed several times it means several sets of voters.
     queries : int in [1, 1e7]
         Number of labels; for fixed voters it has no effect.
+    adjacency : str, default "replace-one"
+        For noisy max: which neighbours differ in one vote. A design has its own.
 
     Returns
     -------
@@ -93,11 +98,16 @@ def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> 
     >>> accountant = darrm.interop.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
     >>> round(accountant.compose(labels).compose(dp.GaussianDpEvent(4.0)).get_epsilon(1e-5), 2)
     11.55
+
+    A thousand labels of noisy max, of any numbers of teachers and classes:
+
+    >>> noisy = darrm.interop.dp_event(darrm.mechanisms.GaussianNoisyMax(40.0), queries=1000)
+    >>> accountant = darrm.interop.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+    >>> round(accountant.compose(noisy).get_epsilon(1e-5), 2)
+    3.88
     """
-    label, kind = one_label(design), checked_voters(design, voters)
-    check_one_limit(label.problem, "An event of dp-accounting")
-    relation_of(label.problem.adjacency)
-    return LabelsDpEvent(label, kind, check_count("queries", queries))
+    label, kind, neighbours = label_of(design, voters, adjacency, "An event of dp-accounting")
+    return LabelsDpEvent(label, kind, check_count("queries", queries), neighbours)
 
 
 class PLDAccountant(_PLDAccountant):  # type: ignore[misc]

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from darrm._dp_accounting import NeighboringRelation, PrivacyLossDistribution
-from darrm._validation import check_count, real
+from darrm._validation import check_count, real, shown
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import FAR
 from darrm.accounting.mixed import labels_curve, voters_curve
+from darrm.accounting.noisy_max import CountMechanism, refuse_voters
+from darrm.accounting.noisy_max import labels_curve as noisy_max_curve
 from darrm.accounting.releases import OneLabel, checked_voters, one_label
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -146,13 +148,18 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
 
 
 def privacy_loss_distribution(
-    design: Design, *, voters: str | None = None, queries: int = 1, interval: float = INTERVAL
+    design: Design | CountMechanism,
+    *,
+    voters: str | None = None,
+    queries: int = 1,
+    interval: float = INTERVAL,
+    adjacency: str | None = None,
 ) -> NeighboringPLD:
-    """A certified pessimistic privacy loss distribution of dp-accounting for labels of a design.
+    """A certified pessimistic privacy loss distribution of dp-accounting for labels of a design or of noisy max.
 
     Parameters
     ----------
-    design : Design
+    design : Design, or a mechanism for counts such as GaussianNoisyMax
         Its adjacency must be "replace-one", "add-remove" or "replace-special".
     voters : {"fresh", "fixed"}
         There is no default; see `darrm.accounting.compose`. For fixed voters it is that of the voters themselves, once,
@@ -160,6 +167,8 @@ def privacy_loss_distribution(
     queries : int in [1, 1e7]
         Number of labels, which may be interleaved with other mechanisms. It is tighter than composing one label with
         itself: labels are composed exactly, and only the total is rounded.
+    adjacency : str, default "replace-one"
+        For noisy max: which neighbours differ in one vote. A design has its own.
     interval : float in [1e-6, 1]
         Grid interval of the losses, nats. Distributions compose only with equal intervals; dp-accounting's is 1e-4.
 
@@ -189,16 +198,34 @@ def privacy_loss_distribution(
     >>> round(labels.get_epsilon_for_delta(1e-5), 2)
     11.17
     """
-    label = one_label(design)
-    check_one_limit(label.problem, "A privacy loss distribution")
-    kind = checked_voters(design, voters)
-    relation = relation_of(label.problem.adjacency)
+    label, kind, relation = label_of(design, voters, adjacency, "A privacy loss distribution")
     queries = check_count("queries", queries)
     interval = checked_interval(interval, "interval")
-    return NeighboringPLD.of(distribution_of(labels_or_voters(label, kind, queries), interval), relation)
+    curve = labels_or_voters(label, kind, queries)
+    return NeighboringPLD.of(distribution_of(curve, interval), relation_of(relation))
 
 
-def labels_or_voters(label: OneLabel, voters: str, queries: int) -> Curve:
+def label_of(
+    design: Design | CountMechanism, voters: str | None, adjacency: str | None, what: str
+) -> tuple[OneLabel | CountMechanism, str, str]:
+    """The release of one label, whether voters are fresh or fixed, and the neighbours."""
+    if isinstance(design, CountMechanism):
+        refuse_voters(design, voters)
+        stated = "replace-one" if adjacency is None else adjacency
+        relation_of(stated)
+        return design, "fresh", stated
+    label = one_label(design)
+    check_one_limit(label.problem, what)
+    own: str = label.problem.adjacency
+    if adjacency is not None:
+        raise InputError(f"A design has its own adjacency, {own!r}. Got adjacency = {shown(adjacency)}. Leave it out.")
+    relation_of(own)
+    return label, checked_voters(design, voters), own
+
+
+def labels_or_voters(label: OneLabel | CountMechanism, voters: str, queries: int) -> Curve:
+    if not isinstance(label, OneLabel):
+        return noisy_max_curve(label, queries, _SHARP)
     return voters_curve(label) if voters == "fixed" else labels_curve(label, queries, _SHARP)
 
 

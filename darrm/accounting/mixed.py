@@ -38,7 +38,11 @@ def labels_curve(label: OneLabel, n: int, delta: float) -> Curve:
 
 def noisy_curve(sigma: float, n: int, delta: float) -> Curve:
     """The curve of ``n`` labels of Gaussian noisy max for any votes, sharp near ``delta``: Gaussian DP, and a pad."""
-    mu, pad = any_votes_profile(sigma, n, delta)
+    return gaussian_curve(*any_votes_profile(sigma, n, delta), delta)
+
+
+def gaussian_curve(mu: float, pad: float, delta: float) -> Curve:
+    """The curve of mu-Gaussian DP and a pad, sharp near ``delta``."""
     most = min(gdp_epsilon(mu, max(delta, 1e-12) * _BEYOND), FAR)
     points = np.linspace(0.0, most, _KINKS if most > _LEAST else 1)
     return Curve.of(points, np.minimum(1.0, (np.exp(gdp_log_delta(points, mu)) + pad) * (1 + 8 * _U))[None])

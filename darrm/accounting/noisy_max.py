@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
 from darrm.accounting.bounded_range import MOST as MOST_RANGED
 from darrm.accounting.bounded_range import rows_of_range
+from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import FAR, Total, within
 from darrm.accounting.gaussian import gdp_epsilon
 from darrm.accounting.ladder import Checks, any_votes_epsilon, any_votes_queries, any_votes_sigma
 from darrm.accounting.many_answers import by_one_set, of_rows, upper_of_rows
+from darrm.accounting.mixed import curve_of, gaussian_curve, noisy_curve
 from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import optimal
@@ -209,6 +211,32 @@ def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, fl
     climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta, _checks(mechanism, queries))
     ranged = _by_range(mechanism, queries, delta)
     return bounds | {name: bound for name, bound in ((LADDER, climbed), (RANGE, ranged)) if math.isfinite(bound)}
+
+
+def labels_curve(mechanism: Any, n: int, delta: float) -> Curve:
+    """The privacy curve of ``n`` labels, sharp near ``delta``: exact for the votes that it is held to, or of any votes.
+
+    The votes that it is held to are listed if they are few. With checks it is that of the noisy counts.
+    """
+    sigma: float | None = mechanism.sigma if hasattr(mechanism, "sigma") else None
+    epsilon: float | None = getattr(mechanism, "epsilon", None)
+    span: float | None = getattr(mechanism, "bounded_range", None)
+    votes, capped = of_votes(mechanism, None, None), _asked(mechanism, n) < n
+    rows = None if capped else _listed(mechanism, votes, of_counts(mechanism, n, 0.5))
+    if rows is None and span is not None:
+        rows = rows_of_range(span, n)
+    if rows is not None:
+        return curve_of(rows, n, delta)
+    if sigma is not None and not hasattr(mechanism, "sigma_check"):
+        return noisy_curve(sigma, n, delta)
+    if sigma is not None:
+        return gaussian_curve(math.sqrt(2 * n) / (_sigma(mechanism, n) or sigma) * (1 + 1e-15), 0.0, delta)
+    if epsilon is None:
+        raise InputError(
+            f"{type(mechanism).__name__} states neither sigma nor epsilon, so there is no curve for any votes. Make it "
+            "with K and classes."
+        )
+    return Curve.of_guarantees(epsilon, 0.0, n)
 
 
 def _by_range(mechanism: object, queries: int, delta: float) -> float:

@@ -15,9 +15,12 @@ from darrm.accounting.composition import compose
 from darrm.design.design import Design
 from darrm.errors import InputError, MissingExtraError
 from darrm.mechanisms.decision import PrivateDecision
+from darrm.mechanisms.noisy_max import NoisyMax
 from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import check_one_limit
+from darrm.problem.model import VoterModel
+from darrm.votes.tally import counts
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
@@ -31,7 +34,7 @@ _METRICS = {
 
 
 def opendp_measurement(
-    design: Design,
+    design: Design | NoisyMax,
     *,
     n_labels: int,
     votes: Callable[[Any], ArrayLike] | None,
@@ -41,7 +44,7 @@ def opendp_measurement(
     delta: float | None = None,
     public: bool = False,
 ) -> Measurement:
-    """An OpenDP measurement that releases ``n_labels`` labels of one design, all at once.
+    """An OpenDP measurement that releases ``n_labels`` labels of one design or of noisy max, all at once.
 
         function: data -> votes(data), shape (n_labels, K) -> one label for each row
         map:      0 -> 0, 1 (neighbours) -> the cumulative privacy loss of all labels, more -> infinity
@@ -51,13 +54,14 @@ def opendp_measurement(
 
     Parameters
     ----------
-    design : Design
-        A design with two or more answers.
+    design : Design, or GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip or ExponentialMechanism
+        A design with two or more answers; or noisy max, for "replace-one" neighbours of which one vote differs.
     n_labels : int in [1, 1e7]
         Number of labels that one call of the measurement releases.
     votes : callable or None
         Maps a member of ``input_domain`` to the votes, array_like of shape (n_labels, K): one row a label, columns in
-        the order of the design's groups, values as for `darrm.mechanisms.DaRRM.release`. See Notes for its conditions.
+        the order of the design's groups, values as for `darrm.mechanisms.DaRRM.release`. For noisy max it maps to
+        counts as its ``release`` takes them, (n_labels, classes), dense or sparse. See Notes for its conditions.
         None: the input of the measurement is the votes themselves, see below.
     voters : {"fresh", "fixed"}
         As in `darrm.accounting.compose`; there is no default. Leave it out where ``votes`` is None.
@@ -132,6 +136,10 @@ def opendp_measurement(
     True
     """
     if not isinstance(design, Design):
+        if isinstance(design, NoisyMax):
+            return _of_noisy_max(
+                design, check_count("n_labels", n_labels), votes, voters, input_domain, input_metric, delta
+            )
         raise not_a_design("design must be a Design", design)
     check_one_limit(design.problem, "A measurement of OpenDP")
     dp = _prelude()
@@ -148,25 +156,72 @@ def opendp_measurement(
         votes, voters = _by_rows, "fresh"  # only output noise protects, and it is fresh for every label
         input_domain, input_metric, furthest = _space_of_votes(dp, problem, n_labels)
     elif callable(votes):
-        _check_space(dp, design, input_domain, input_metric)
+        _check_space(dp, design.problem.adjacency, input_domain, input_metric)
     else:
         raise refusal("votes", "a function from the data to the votes, or None", votes)
     epsilon = compose(design, n_labels, delta=delta, voters=voters).upper
+    released = _released(design, votes, (n_labels, design.problem.K))
+    return _measurement(dp, (input_domain, input_metric, furthest), (epsilon, delta), released)
+
+
+def _measurement(
+    dp: Any, space: tuple[Any, Any, int], cost: tuple[float, float], released: Callable[[Any], list[int]]
+) -> Measurement:
+    """A measurement of that cost up to a distance, and of none beyond."""
+    input_domain, input_metric, furthest = space
     measure, free, paid, unbounded = (
-        (dp.fixed_smoothed_max_divergence(), (0.0, 0.0), (epsilon, delta), (math.inf, 1.0))
-        if delta
-        else (dp.max_divergence(), 0.0, epsilon, math.inf)
+        (dp.fixed_smoothed_max_divergence(), (0.0, 0.0), cost, (math.inf, 1.0))
+        if cost[1]
+        else (dp.max_divergence(), 0.0, cost[0], math.inf)
     )
 
     def privacy_map(d_in: Any) -> Any:
         distance = whole("d_in", d_in, 0, math.inf, hint="Pass the distance of neighbours.")
         return free if distance == 0 else paid if distance <= furthest else unbounded
 
-    released = _released(design, votes, (n_labels, design.problem.K))
-    measurement: Measurement = dp.m.make_user_measurement(
+    made: Measurement = dp.m.make_user_measurement(
         input_domain, input_metric, measure, released, privacy_map, TO="Vec<i32>"
     )
-    return measurement
+    return made
+
+
+def _of_noisy_max(
+    mechanism: NoisyMax,
+    n_labels: int,
+    votes: Callable[[Any], Any] | None,
+    voters: str | None,
+    input_domain: Any,
+    input_metric: Any,
+    delta: float | None,
+) -> Measurement:
+    """That of noisy max."""
+    dp = _prelude()
+    if votes is None:
+        if mechanism.problem is None:
+            raise InputError("Without votes noisy max needs K and classes. Got neither. Make the mechanism with both.")
+        if input_domain is not None or input_metric is not None:
+            raise InputError("input_domain and input_metric follow from noisy max without votes. Leave them out.")
+        input_domain, input_metric, _ = _space_of_votes(dp, mechanism.problem, n_labels)
+        classes = mechanism.problem.n_classes
+
+        def votes(answers: Any) -> Any:
+            return counts(_by_rows(answers), classes, sparse=True)
+
+    elif callable(votes):
+        _check_space(dp, "replace-one", input_domain, input_metric)
+    else:
+        raise refusal("votes", "a function from the data to counts, or None", votes)
+    total = check_total_delta(0.0 if delta is None else delta)
+    epsilon = compose(mechanism, n_labels, delta=total, voters=voters).upper
+    of_data = votes
+
+    def labels(data: Any) -> list[int]:
+        released: list[int] = mechanism.release(of_data(data)).tolist()
+        if len(released) != n_labels:
+            raise InputError(f"votes must have n_labels = {n_labels} rows of counts. Got {len(released)}.")
+        return released
+
+    return _measurement(dp, (input_domain, input_metric, 1), (epsilon, total), labels)
 
 
 def _released(design: Design, votes: Callable[[Any], ArrayLike], shape: tuple[int, int]) -> Callable[[Any], list[int]]:
@@ -213,12 +268,11 @@ def _delta(design: Design, delta: float | None) -> float:
     return 0.0
 
 
-def _check_space(dp: Any, design: Design, domain: object, metric: object) -> None:
+def _check_space(dp: Any, adjacency: str, domain: object, metric: object) -> None:
     """`InputError` unless there is a domain, and a metric in which neighbours of the design are at distance 1."""
     if not isinstance(domain, dp.Domain):
         hint = "Pass that of the private data, e.g. opendp.prelude.vector_domain(opendp.prelude.atom_domain(T=int))."
         raise refusal("input_domain", "a Domain of OpenDP", domain, hint)
-    adjacency = design.problem.adjacency
     named = _METRICS.get(adjacency, ())
     fit = [*(getattr(dp, name)() for name in named), dp.user_distance(adjacency)]
     if isinstance(metric, dp.Metric) and metric in fit:
@@ -253,7 +307,7 @@ def _without_privacy(design: Design, **left_out: object) -> AnyProblem:
     return problem
 
 
-def _space_of_votes(dp: Any, problem: AnyProblem, n_labels: int) -> tuple[Domain, Metric, int]:
+def _space_of_votes(dp: Any, problem: AnyProblem | VoterModel, n_labels: int) -> tuple[Domain, Metric, int]:
     """Domain and metric of K voters' answers, and the number of voters of any group that may change."""
     n = problem.n_classes
 

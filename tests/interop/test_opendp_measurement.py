@@ -385,7 +385,7 @@ def test_votes_that_are_there_decide_the_rest(name: str) -> None:
     ("wrong", "said"),
     [
         ({"design": "gamma.json"}, "design must be a Design"),
-        ({"design": darrm.mechanisms.GaussianNoisyMax(2.0)}, "design must be a Design .* Got GaussianNoisyMax"),
+        ({"design": darrm.mechanisms.RandomizedResponse(2.0)}, "design must be a Design .* Got RandomizedResponse"),
         ({"design": MAJORITY.problem}, "design must be a Design .* Got MajorityProblem"),
         *(({"n_labels": n}, "n_labels must be an integer") for n in (0, -1, 1.5, math.nan, "4", None, 10**8)),
         *(({"delta": d}, "delta must be") for d in (-1e-9, 1, 1.0, math.nan, math.inf, "0", [0.1])),
