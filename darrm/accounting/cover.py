@@ -159,7 +159,8 @@ def merged(P: Array, Q: Array, lost: float = 0.0) -> tuple[Array, Array, float] 
     """One row whose profile, widened, is above those of all rows of P and Q; None if rounding forbids it.
 
     Its profile goes through the largest of theirs at some of their kinks, in straight lines between: the largest of
-    convex functions is convex, so it lies below these.
+    convex functions is convex, so it lies below these. At 0 it is 1, as theirs are. If their Q sum to less than 1, its
+    Q still sums to 1, and what theirs lack has P = 0: an infinite loss for the exchanged row.
     """
     rows = _both(P, Q)
     sides = rows.forward

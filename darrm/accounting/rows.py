@@ -40,7 +40,9 @@ class OutcomeRows:
     P, Q : ndarray, shape (rows, answers), float64 >= 0
         Rows of fewer answers end in zeros.
     rho : float in [0, .001]
-        Relative error of every entry.
+        Relative error of every entry. State the width of rows that stand for others near them here. Rows that are
+        widened themselves, as P (1 + w) and Q (1 - w), are not distributions: `of` refuses them, and
+        `darrm.accounting.cover` counts what their Q lacks as an infinite loss.
     cut : float in [0, 1)
         Probability that no entry holds, such as that of noise beyond a table.
 

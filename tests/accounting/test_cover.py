@@ -14,6 +14,7 @@ from darrm.accounting.adaptive import Grid
 from darrm.accounting.fresh import grid_for
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.many_answers import of_rows
+from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
 
@@ -152,3 +153,26 @@ def test_a_coarse_grid_finds_what_is_worst() -> None:
     assert won.sum() > 0
     assert won[best] > 0
     assert np.count_nonzero(won) < 30
+
+
+def lattice(h: float, step: float) -> OutcomeRows:
+    """Rows of three answers at a lattice of two numbers, as those of Lemma 1 of docs/composition.md, and some mass."""
+    at = np.arange(-2.5, 2.5, step)
+    u, v = (part.ravel() for part in np.meshgrid(at, at))
+    weights = [np.stack([np.exp(u + s), np.exp(v - s), np.ones(u.size)], axis=1) for s in (0.0, h)]
+    P, Q = (side / side.sum(axis=1, keepdims=True) * (1 - 1e-11) for side in weights)
+    lost, nothing = np.full((len(P), 1), 1e-11), np.zeros((len(P), 1))
+    return OutcomeRows.of(np.hstack([P, lost, nothing]), np.hstack([Q, nothing, lost]))
+
+
+def test_width_is_stated_as_an_error_and_no_infinite_loss() -> None:
+    """Rows of a lattice that are widened themselves lack probability, which counts as an infinite loss if merged."""
+    rows, width = lattice(0.14, 0.1), 1e-3
+    few = Grid(0.02, 400)
+    stated = covers.cover(OutcomeRows(rows.P, rows.Q, width), 100, 1e-5, few)
+    assert stated.merged > 1000
+    assert stated.rows.delta_infinity < 1e-10
+    widened = rows.P * (1 + width), rows.Q * (1 - width)
+    with pytest.raises(InputError, match="Every row of P must sum to 1"):
+        OutcomeRows.of(*widened)
+    assert covers.cover(OutcomeRows(*widened), 100, 1e-5, few).rows.delta_infinity > width
