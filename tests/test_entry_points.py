@@ -341,7 +341,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "mechanisms.ConfidentNoisyMax": [
             {"threshold": 2.0, "sigma_check": 2.0, "sigma": 2.0, "answers": 3, "K": 4, "classes": 2}
         ],
-        "mechanisms.GaussianNoisyMax": [{"sigma": 2.0, "K": 4, "classes": 2}],
+        "mechanisms.GaussianNoisyMax": [{"sigma": 2.0, "K": 4, "classes": 2, "max_affected": 2}],
         "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0, "K": 4, "classes": 2}],
         "mechanisms.PermuteAndFlip": [{"epsilon": 2.0, "K": 4, "classes": 2}],
         "mechanisms.ExponentialMechanism": [{"epsilon": 2.0, "K": 4, "classes": 2}],

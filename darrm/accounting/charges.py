@@ -35,7 +35,13 @@ def noise_of(release: object) -> float | None:
             f"A ledger does not count the checks of {type(release).__name__}. Charge the pair (epsilon, delta) that "
             "darrm.accounting.compose certifies for all its queries, to a ledger of rule composed or basic."
         )
-    return getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
+    sigma: float | None = getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
+    if sigma is not None and getattr(release, "max_affected", 1) > 1:
+        raise InputError(
+            f"A ledger counts one affected vote of noisy max. Got {release!r}. Charge the pair (epsilon, delta) that "
+            "darrm.accounting.compose certifies for all its labels, to a ledger of rule composed or basic."
+        )
+    return sigma
 
 
 def labels_of(release: object, ledger_adjacency: str) -> Labels | NoisyLabels:

@@ -60,7 +60,9 @@ def climbs(sigma: float, queries: int, delta: float) -> bool:
     return _SHIFTS[0] <= 1 / sigma <= _SHIFTS[1] and delta * _PADS / (20 * queries) >= _LEAST_PAD
 
 
-def any_votes_epsilon(sigma: float, queries: int, delta: float, checks: Checks | None = None) -> float:
+def any_votes_epsilon(
+    sigma: float, queries: int, delta: float, checks: Checks | None = None, affected: int = 1
+) -> float:
     """The total epsilon of labels of noisy max with noise N(0, sigma^2), for any numbers of votes and classes.
 
     Parameters
@@ -71,7 +73,9 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float, checks: Checks |
         Chosen adaptively. Neighbouring data sets differ in one vote; a teacher may also appear or fall silent.
     delta : float in (0, 1)
     checks : Checks, optional
-        Those of Confident-GNMax. Queries without a label count too.
+        Those of Confident-GNMax, for one affected vote. Queries without a label count too.
+    affected : int
+        How many votes of each label one record can change, cast or withdraw.
 
     Returns
     -------
@@ -91,14 +95,14 @@ def any_votes_epsilon(sigma: float, queries: int, delta: float, checks: Checks |
     >>> round(any_votes_epsilon(40.0, 1000, 1e-5), 1)
     3.9
     """
-    if not climbs(sigma, queries, delta):
+    if not climbs(sigma / affected, queries, delta):
         return math.inf
-    found = _together(sigma, queries, delta, checks)
+    found = _together(sigma, queries, delta, checks, affected)
     left = delta - found.pad
     return gdp_epsilon(math.sqrt(found.level) * (1 + 1e-15), left) if left > 0 else math.inf
 
 
-def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
+def any_votes_sigma(queries: int, epsilon: float, delta: float, affected: int = 1) -> float:
     """Nearly the least sigma with which labels of any votes cost at most ``epsilon``, by `any_votes_epsilon` or counts.
 
     Parameters
@@ -106,6 +110,8 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
     queries : int
     epsilon : float > 0, nats
     delta : float in (0, 1)
+    affected : int
+        As of `any_votes_epsilon`.
 
     Examples
     --------
@@ -113,15 +119,15 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
     >>> round(any_votes_sigma(1000, 4.0, 1e-5), 1)
     38.9
     """
-    best = gnmax_sigma_analytic(epsilon, delta) * math.sqrt(queries) * (1 + 1e-6)
+    best = gnmax_sigma_analytic(epsilon, delta) * math.sqrt(queries) * affected * (1 + 1e-6)
     if queries <= _FIRST:
         return best
     level, sigma = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
     for _ in range(_TRIES):
-        if not climbs(sigma, queries, delta):
+        if not climbs(sigma / affected, queries, delta):
             break
-        found = climb(1 / sigma, queries, delta * _PADS)
-        if found.level <= level and any_votes_epsilon(sigma, queries, delta) <= epsilon:
+        found = _together(sigma, queries, delta, None, affected)
+        if found.level <= level and any_votes_epsilon(sigma, queries, delta, None, affected) <= epsilon:
             best = min(best, sigma)
             if found.level >= level * (1 - 1e-3):
                 break
@@ -129,16 +135,16 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float) -> float:
     return best
 
 
-def _together(sigma: float, queries: int, delta: float, checks: Checks | None) -> Ladder:
+def _together(sigma: float, queries: int, delta: float, checks: Checks | None, affected: int = 1) -> Ladder:
     """Labels and checks, in any order: levels and pads add up."""
-    kinds = [(sigma, queries, False)]
+    kinds = [(sigma / affected * (1 - (affected > 1) * 1e-15), queries, False)]
     if checks is not None:  # a check is a label of two classes with another sigma
         kinds = [(sigma, min(queries, checks.answers), False), (_ROOT * checks.sigma, queries, True)]
     level = pad = step = 0.0
     for wide, n, two in kinds:
         found = _by_counts(wide, n)
         if climbs(wide, n, delta / len(kinds)):
-            found = climb(1 / wide, n, delta * _PADS / len(kinds), two)
+            found = climb(1 / wide, n, delta * _PADS / len(kinds), two, affected)
         level, pad = level + found.level, pad + found.pad
         step += found.step if n == queries else 0.0
     return Ladder(level, pad, step)  # both are rounded up by more than a sum
@@ -151,7 +157,13 @@ def _by_counts(sigma: float, queries: int) -> Ladder:
 
 
 def any_votes_queries(
-    sigma: float, epsilon: float, delta: float, by_counts: int, most: int, checks: Checks | None = None
+    sigma: float,
+    epsilon: float,
+    delta: float,
+    by_counts: int,
+    most: int,
+    checks: Checks | None = None,
+    affected: int = 1,
 ) -> int:
     """The number of labels, at most ``most``, that cost at most ``epsilon`` by `any_votes_epsilon`.
 
@@ -165,19 +177,19 @@ def any_votes_queries(
     """
     best, high = by_counts, most + 1
     level, n = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
-    for _ in range(_TRIES if best > _FIRST and climbs(sigma, most, delta) else 0):
-        found = _together(sigma, n, delta, checks)
+    for _ in range(_TRIES if best > _FIRST and climbs(sigma / affected, most, delta) else 0):
+        found = _together(sigma, n, delta, checks, affected)
         n = min(max(best + 1, n + int((level - found.level) / found.step)), high - 1)
         if n <= best:
             break
-        if any_votes_epsilon(sigma, n, delta, checks) <= epsilon:
+        if any_votes_epsilon(sigma, n, delta, checks, affected) <= epsilon:
             best = n
         else:
             high = n
     return best
 
 
-def any_votes_profile(sigma: float, queries: int, delta: float) -> tuple[float, float]:
+def any_votes_profile(sigma: float, queries: int, delta: float, affected: int = 1) -> tuple[float, float]:
     """A mu and a pad: the excess of labels of any votes is at most that of mu-Gaussian DP and the pad.
 
     The ladder is that of the next power of 16, so that a ledger seldom climbs anew as its labels become more.
@@ -188,6 +200,8 @@ def any_votes_profile(sigma: float, queries: int, delta: float) -> tuple[float, 
     queries : int
     delta : float in [0, 1)
         Total, near which the bound is to be sharp; the pad is at most a hundredth of it.
+    affected : int
+        As of `any_votes_epsilon`.
 
     Examples
     --------
@@ -198,12 +212,13 @@ def any_votes_profile(sigma: float, queries: int, delta: float) -> tuple[float, 
     >>> round(mu, 4), pad
     (0.866, 0.0)
     """
+    sigma = sigma / affected * (1 - (affected > 1) * 1e-15)
     level, pad = 2 * queries / sigma**2 * (1 + 1e-15), 0.0
     most = 16
     while most < queries:
         most *= 16
     if queries > _FIRST and delta and climbs(sigma, most, delta):
-        found = climb(1 / sigma, most, delta * _PADS)
+        found = climb(1 / sigma, most, delta * _PADS, False, affected)
         names = np.array(found.rungs).T
         climbed, padded = (float(np.interp(queries, names[0], part)) * (1 + 1e-11) for part in names[1:])
         if climbed < level:
@@ -212,18 +227,22 @@ def any_votes_profile(sigma: float, queries: int, delta: float) -> tuple[float, 
 
 
 @lru_cache(maxsize=64)
-def climb(shift: float, queries: int, pad: float, two: bool = False) -> Ladder:
+def climb(shift: float, queries: int, pad: float, two: bool = False, affected: int = 1) -> Ladder:
     """A level below which labels of this shift are, up to a pad; with ``two``, labels of two classes.
 
     Parameters
     ----------
     shift : float in (0, 1]
-        1 / sigma.
+        ``affected`` / sigma: all affected votes move from one class to another.
     queries : int
     pad : float > 0
         At most, of all labels together. That of one label falls like 1 / n: steps from low levels need more, and are
         few.
+    affected : int
+        If t > 1 votes move in another way, the noisy counts bound the label: their squared distance is
+        t^2 + (t - 1)^2 + 1 at most, in units of sigma.
     """
+    least = (2 - 2 / affected + 2 / affected**2) * shift * shift * (1 + 1e-14) if affected > 1 else 0.0
     counts = 2 * shift * shift * (1 + 1e-15)  # the increment of the noisy counts, which have no pad
     done = min(queries, _FIRST)
     level, padded, step, own = done * counts, 0.0, counts, 0.0
@@ -233,7 +252,7 @@ def climb(shift: float, queries: int, pad: float, two: bool = False) -> Ladder:
         least_pad = 10.0 ** math.floor(math.log10(pad / (queries * harmonic)))  # few values, so that cells are kept
         cells = cells_of(shift, least_pad, two)
         # The increment of all cells at large levels, and the largest of cells that are no longer looked at.
-        limit, settled = float(cells.increments(np.zeros(1), math.inf).max()), 0.0
+        limit, settled = max(float(cells.increments(np.zeros(1), math.inf).max()), least), least
     while done < queries:
         check_time()
         now, later = _increments(cells, level, (pad / (done * harmonic), least_pad), step)

@@ -153,8 +153,10 @@ def of_labels(
 
 def _listed(mechanism: CountMechanism, votes: tuple[int, int] | None, plain: Mapping[str, float]) -> OutcomeRows | None:
     """`rows_of`; None for any votes, and where they cannot be listed but there are bounds for any votes."""
+    if votes is None or _affected(mechanism) > 1:
+        return None
     try:
-        return None if votes is None else rows_of(mechanism, *votes)
+        return rows_of(mechanism, *votes)
     except InputError:  # too many votes, or too wide a noise
         if not plain:
             raise
@@ -168,13 +170,15 @@ def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, votes: t
     """
     bounds = _of_any_votes(mechanism, queries, delta)
     upper = min(bounds.values())
-    K, classes = votes or (1, 2)
+    moved = _affected(mechanism)
+    K, classes = votes or (moved, 2)
     checks = _checks(mechanism, queries)
     if checks is not None and votes is None:  # so many that all checks but few allow a label
         K = 2 * math.ceil(min(max(checks.threshold, 0.0) + 40 * checks.sigma, 1e12)) + 1
     sides = np.zeros((2, classes), dtype=np.int64)
-    sides[:, :2] = (K + 1) // 2, K // 2
-    sides[1] += [-1, 1] + [0] * (classes - 2)
+    ahead = min(K, (K + moved) // 2)  # on D, and behind by as much on D'
+    sides[:, :2] = ahead, K - ahead
+    sides[1] += [-min(moved, ahead), min(moved, ahead)] + [0] * (classes - 2)
     P, Q = (mechanism._chances(each[None]) for each in sides)
     row = OutcomeRows(P.values, Q.values, max(P.rho, Q.rho), max(P.cut, Q.cut))
     lower = min(upper, by_one_set(row, _asked(mechanism, queries), delta))
@@ -208,7 +212,8 @@ def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, fl
             f"{type(mechanism).__name__} states neither sigma nor epsilon, so there is no total for any votes. Pass K "
             "and classes."
         )
-    climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta, _checks(mechanism, queries))
+    affected, checks = _affected(mechanism), _checks(mechanism, queries)
+    climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta, checks, affected)
     ranged = _by_range(mechanism, queries, delta)
     return bounds | {name: bound for name, bound in ((LADDER, climbed), (RANGE, ranged)) if math.isfinite(bound)}
 
@@ -228,7 +233,7 @@ def labels_curve(mechanism: Any, n: int, delta: float) -> Curve:
     if rows is not None:
         return curve_of(rows, n, delta)
     if sigma is not None and not hasattr(mechanism, "sigma_check"):
-        return noisy_curve(sigma, n, delta)
+        return noisy_curve(sigma, n, delta, _affected(mechanism))
     if sigma is not None:
         return gaussian_curve(math.sqrt(2 * n) / (_sigma(mechanism, n) or sigma) * (1 + 1e-15), 0.0, delta)
     if epsilon is None:
@@ -249,6 +254,12 @@ def _by_range(mechanism: object, queries: int, delta: float) -> float:
 def upper_of_any_votes(mechanism: object, queries: int, delta: float) -> float:
     """The total epsilon for any number of votes and classes, of whatever has a ``sigma`` or an ``epsilon``."""
     return min(_of_any_votes(mechanism, queries, delta).values())
+
+
+def _affected(mechanism: Any) -> int:
+    """How many votes one record can change; one unless the mechanism says another number."""
+    affected: int = getattr(mechanism, "max_affected", 1)
+    return affected
 
 
 def _checks(mechanism: Any, queries: int) -> Checks | None:
@@ -295,7 +306,8 @@ def queries_within(
         best = max(best, within(ranged, None, epsilon, delta, min(most, MOST_RANGED)))
     if sigma is None or not delta:
         return Allowed(best, "optimal composition" if span is None else RANGE)
-    return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, _checks(mechanism, most)), LADDER)
+    checks = _checks(mechanism, most)
+    return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, checks, _affected(mechanism)), LADDER)
 
 
 def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]:
@@ -322,11 +334,14 @@ def of_counts(mechanism: object, queries: int, delta: float) -> dict[str, float]
 
 
 def _sigma(mechanism: Any, queries: int) -> float | None:
-    """The standard deviation of the noise at each count; with checks, of noise whose labels cost as much together."""
+    """The standard deviation of the noise at each count; with checks, of noise whose labels cost as much together.
+
+    If several votes can change, in units of them.
+    """
     sigma: float | None = getattr(mechanism, "sigma", None)
-    checks = _checks(mechanism, queries)
+    checks, affected = _checks(mechanism, queries), _affected(mechanism)
     if sigma is None or checks is None:
-        return sigma
+        return sigma if sigma is None or affected == 1 else sigma / affected * (1 - 1e-15)
     return (1 - 1e-15) / math.hypot(math.sqrt(checks.answers / queries) / sigma, math.sqrt(0.5) / checks.sigma)
 
 

@@ -195,13 +195,13 @@ def _of_noisy_max(
     delta: float | None,
 ) -> Measurement:
     """That of noisy max."""
-    dp = _prelude()
+    dp, furthest = _prelude(), 1
     if votes is None:
         if mechanism.problem is None:
             raise InputError("Without votes noisy max needs K and classes. Got neither. Make the mechanism with both.")
         if input_domain is not None or input_metric is not None:
             raise InputError("input_domain and input_metric follow from noisy max without votes. Leave them out.")
-        input_domain, input_metric, _ = _space_of_votes(dp, mechanism.problem, n_labels)
+        input_domain, input_metric, furthest = _space_of_votes(dp, mechanism.problem, n_labels)
         classes = mechanism.problem.n_classes
 
         def votes(answers: Any) -> Any:
@@ -221,7 +221,7 @@ def _of_noisy_max(
             raise InputError(f"votes must have n_labels = {n_labels} rows of counts. Got {len(released)}.")
         return released
 
-    return _measurement(dp, (input_domain, input_metric, 1), (epsilon, total), labels)
+    return _measurement(dp, (input_domain, input_metric, furthest), (epsilon, total), labels)
 
 
 def _released(design: Design, votes: Callable[[Any], ArrayLike], shape: tuple[int, int]) -> Callable[[Any], list[int]]:

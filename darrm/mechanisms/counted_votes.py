@@ -75,7 +75,13 @@ class OfCounts:
 
     _parameters: ClassVar[tuple[str, ...]]  # of the noise, by name
 
-    def __init__(self, K: int | None, classes: int | Iterable[str] | None, voters: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        K: int | None,
+        classes: int | Iterable[str] | None,
+        voters: Iterable[str] | None = None,
+        max_affected: int = 1,
+    ) -> None:
         if (K is None) != (classes is None):
             raise InputError(
                 f"K and classes go together: the numbers of voters and of classes. Got K = {K}, classes = "
@@ -86,14 +92,16 @@ class OfCounts:
                 raise InputError("voters are the names of K voters. Got names without K. Pass K and classes too.")
             self.problem: VoterModel | None = None
         else:
-            teachers = VoterGroup(check_count("K", K), math.inf, max_affected=1, names=voters)
-            self.problem = VoterModel([teachers], classes, 1)
+            teachers = VoterGroup(check_count("K", K), math.inf, max_affected=max_affected, names=voters)
+            self.problem = VoterModel([teachers], classes, max_affected)
         self.K = None if self.problem is None else self.problem.K
         self.classes = None if self.problem is None else self.problem.n_classes
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parameters)
         held = "" if self.problem is None else f", K={self.K}, classes={self.problem.classes!r}"
+        affected: int = getattr(self, "max_affected", 1)
+        held += f", max_affected={affected}" if affected > 1 else ""
         return f"{type(self).__name__}({said}{held})"
 
     def __reduce__(self) -> tuple[object, tuple[float, ...]]:
@@ -102,6 +110,8 @@ class OfCounts:
         if self.problem is not None:
             given = {"K": self.K, "classes": self.problem.classes}
             given |= {"voters": self.problem.voters} if self.problem.voters else {}
+        affected: int = getattr(self, "max_affected", 1)
+        given |= {"max_affected": affected} if affected > 1 else {}
         return partial(type(self), **given), tuple(getattr(self, name) for name in self._parameters)
 
     def __setattr__(self, name: str, value: object) -> None:

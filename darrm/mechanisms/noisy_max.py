@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_orders, check_positive
+from darrm._validation import check_count, check_orders, check_positive
 from darrm.design.columns import check_design_file
 from darrm.design.content import headed
 from darrm.errors import InputError
@@ -174,11 +174,13 @@ class GaussianNoisyMax(NoisyMax):
         both.
     voters : sequence of K names, optional
         The names of the voters' columns in votes files.
+    max_affected : int, default 1
+        How many votes of each label one record can change. With more than one, totals are those of any votes.
 
     Attributes
     ----------
     problem : VoterModel or None
-        The K voters, whose votes are not private, of which one can change, and their classes.
+        The K voters, whose votes are not private, of which ``max_affected`` can change, and their classes.
 
     Raises
     ------
@@ -217,9 +219,11 @@ class GaussianNoisyMax(NoisyMax):
         K: int | None = None,
         classes: int | Iterable[str] | None = None,
         voters: Iterable[str] | None = None,
+        max_affected: int = 1,
     ) -> None:
         self.sigma = check_positive("sigma", sigma)
-        super().__init__(K, classes, voters)
+        self.max_affected = check_count("max_affected", max_affected)
+        super().__init__(K, classes, voters, self.max_affected)
 
     @property
     def _rate(self) -> Fraction:
@@ -229,6 +233,7 @@ class GaussianNoisyMax(NoisyMax):
         """The mechanism as plain JSON values: those of its file."""
         model = self.problem
         given = {} if model is None else {"K": model.K, "classes": model.classes, "voters": model.voters}
+        given |= {"max_affected": self.max_affected} if self.max_affected > 1 else {}
         return {"mechanism": type(self).__name__, "sigma": self.sigma, **given}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -281,8 +286,9 @@ class GaussianNoisyMax(NoisyMax):
             raise InputError(f"{name} is not a valid file of noisy max ({error}). {_AGAIN}") from error
 
     def rdp(self, orders: ArrayLike) -> Array:
-        """lambda / sigma^2 for one label, for any number of votes and classes; nats."""
-        return np.asarray(check_orders(orders) / self.sigma / self.sigma)
+        """lambda max_affected^2 / sigma^2 for one label, for any number of votes and classes; nats."""
+        wide = self.sigma / self.max_affected
+        return np.asarray(check_orders(orders) / wide / wide)
 
 
 class LaplaceNoisyMax(NoisyMax):

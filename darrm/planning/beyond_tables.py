@@ -9,7 +9,7 @@ import numpy as np
 
 from darrm._validation import MAX_CLASSES
 from darrm.accounting.composition import compose
-from darrm.accounting.noisy_max import noisy_max_parameter
+from darrm.accounting.ladder import any_votes_sigma
 from darrm.accounting.search import Budget
 from darrm.certificate.engines import engine
 from darrm.errors import InputError, SolverError
@@ -29,17 +29,15 @@ _DRAWS = 1000  # of votes, whose mean error rate is within a percent or two
 def beyond_tables(
     groups: Sequence[VoterGroup], max_affected: object, classes: object, adjacency: str
 ) -> VoterModel | None:
-    """The voters, if they are non-private, one vote can change, and no table fits, even if they are one group."""
+    """The voters, if they are non-private and no table fits, even if they are one group."""
     if not without_privacy(groups):
         return None
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
     model = VoterModel(groups, classes, reached, adjacency)  # type: ignore[arg-type]  # which it checks
-    if reached > 1:
-        return None
     if model.n_classes > MAX_CLASSES:
         return model
-    merged = VoterGroup(model.K, math.inf, max_affected=1)
-    problem = DecisionProblem([merged], 1.0, 0.5, model.classes, 1, model.adjacency)
+    merged = VoterGroup(model.K, math.inf, max_affected=reached)
+    problem = DecisionProblem([merged], 1.0, 0.5, model.classes, reached, model.adjacency)
     try:
         engine(problem).check_size(problem)
     except InputError:
@@ -55,11 +53,12 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     kind, total = GaussianNoisyMax, (budget.queries, budget.epsilon, budget.delta)
     try:
         with ends_at(budget.until):
-            sigma = noisy_max_parameter(kind, *total)
-            spent = compose(kind(sigma), budget.queries, delta=budget.delta).upper
+            sigma = any_votes_sigma(*total, model.max_affected)
+            made = kind(sigma, max_affected=model.max_affected)
+            spent = compose(made, budget.queries, delta=budget.delta).upper
     except OutOfTime:
         raise SolverError("The time limit ended before the noise was found. Pass half a minute or more.") from None
-    chosen = kind(sigma, K=model.K, classes=model.classes, voters=model.voters)
+    chosen = kind(sigma, K=model.K, classes=model.classes, voters=model.voters, max_affected=model.max_affected)
     rates = (math.nan,) * 3 if objective is None else _rates(chosen, model, objective)
     wrong, disagreement, without_noise = rates
     return Plan(

@@ -118,11 +118,12 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
 
 def of_noisy_max(votes: ByGroups | None, what: str = "This") -> str:
     """The condition of ``what``, a total of noisy max, for these votes or for any."""
-    votes_alone, silent = "any numbers of teachers and classes", ", or adds or takes away one"
+    votes_alone, silent, changes = "any numbers of teachers and classes", ", or adds or takes away one", "one vote"
     if votes is not None:
         votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
+        changes = changes if votes.max_affected == 1 else f"at most {votes.max_affected} votes"
     return (
-        f"{what} holds for {votes_alone}, if a change of one record changes one vote{silent}, and every label has new "
+        f"{what} holds for {votes_alone}, if a change of one record changes {changes}{silent}, and every label has new "
         "noise."
     )
 

@@ -93,9 +93,6 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     with pytest.raises(darrm.InputError) as told:
         darrm.plan([(250, 1.0)], classes=10, voters="fresh", **TEACHERS)  # type: ignore[arg-type]
     assert "GaussianNoisyMax" not in str(told.value)
-    with pytest.raises(darrm.InputError) as told:  # two changed votes, of which its total knows nothing
-        darrm.plan([(250, math.inf)], classes=10, **TEACHERS | {"max_affected": 2})  # type: ignore[arg-type]
-    assert "GaussianNoisyMax" not in str(told.value)
     few = TEACHERS | {"queries": 5}
     with pytest.raises(darrm.InputError, match=r"one non-private group, 250:inf\. Noisy max takes"):
         darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **few)  # type: ignore[arg-type]
