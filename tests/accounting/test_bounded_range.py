@@ -67,7 +67,7 @@ def test_labels_have_that_range_and_renyi_divergence(K: int, classes: int) -> No
         assert divergence.max() <= order * 0.8**2 / 8 + 1e-12
 
 
-@pytest.mark.parametrize("queries", [1, 3, 20, *slow(300)])
+@pytest.mark.parametrize("queries", [1, 3, *thorough(20), *slow(300)])
 @pytest.mark.parametrize(("epsilon", "K", "classes"), [(0.6, 5, 2), (1.5, 4, 3), *thorough((0.2, 15, 3), (0.6, 31, 2))])
 def test_no_exact_total_is_above_that_of_any_votes(epsilon: float, K: int, classes: int, queries: int) -> None:
     for delta in (1e-3, 1e-6):
@@ -79,6 +79,7 @@ def test_no_exact_total_is_above_that_of_any_votes(epsilon: float, K: int, class
         assert total.lower <= total.upper == min(total.bounds.values())
 
 
+@pytest.mark.thorough
 def test_they_are_about_half_of_what_epsilon_alone_says() -> None:
     """100 labels of epsilon .1: 1.96 is achieved, 2.01 holds; the Renyi bound is 2.17, by epsilon it is 4.31."""
     total = compose(ExponentialMechanism(0.1), 100, delta=1e-5)
@@ -89,6 +90,7 @@ def test_they_are_about_half_of_what_epsilon_alone_says() -> None:
     assert rows_of_range(0.1, MOST + 1) is rows_of_range(301.0, 1) is rows_of_range(1e-10, 1) is None
 
 
+@pytest.mark.thorough
 def test_labels_and_noise_within_a_total() -> None:
     most = max_queries(ExponentialMechanism(0.1), 4.0, 1e-5)
     assert compose(ExponentialMechanism(0.1), most, delta=1e-5).upper <= 4 * 1.001  # on a coarser grid

@@ -60,7 +60,7 @@ def test_between_the_ladder_of_one_vote_and_the_counts() -> None:
     assert few.upper == two.upper  # rows of one changed vote are no bound
 
 
-@pytest.mark.parametrize(("t", "squared"), [*slow((2, 6), (3, 14)), (5, 42)])
+@pytest.mark.parametrize(("t", "squared"), [*slow((2, 6), (3, 14)), *thorough((5, 42))])
 def test_a_step_is_never_below_the_counts_of_another_change(t: int, squared: int) -> None:
     found = climb(t / 50.0, 5000, 1e-9, False, t)
     assert found.step >= squared / 50.0**2

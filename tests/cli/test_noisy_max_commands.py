@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.accounting import compose
@@ -156,7 +157,7 @@ def test_noise_is_charged_without_a_file(here: Path, capsys: pytest.CaptureFixtu
     assert "Charge a design, FILE, or a mechanism by --noisy-max" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("layout", ["counts", "rows"])
+@pytest.mark.parametrize("layout", ["rows", *thorough("counts")])
 def test_votes_that_are_counted_or_one_a_row(
     planned: GaussianNoisyMax, layout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

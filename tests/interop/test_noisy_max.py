@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 
 import darrm
 from darrm.accounting import compose
@@ -24,16 +24,15 @@ from darrm.mechanisms import (
 dp = pytest.importorskip("dp_accounting")
 REPLACE, ADD = dp.NeighboringRelation.REPLACE_ONE, dp.NeighboringRelation.ADD_OR_REMOVE_ONE
 KINDS: list[Any] = [
-    (GaussianNoisyMax(20.0), 100),
-    (GaussianNoisyMax(5.0, K=6, classes=3), 20),
     (PermuteAndFlip(0.2), 30),
     (ExponentialMechanism(0.3), 30),
     *thorough(
+        (GaussianNoisyMax(5.0, K=6, classes=3), 20),
         (LaplaceNoisyMax(0.1), 30),
         (ExponentialMechanism(0.3, K=6, classes=3), 30),
         (ConfidentNoisyMax(20, 30.0, 10.0, answers=5), 40),
-        (GaussianNoisyMax(20.0, K=250, classes=10), 100),
     ),
+    *slow((GaussianNoisyMax(20.0), 100), (GaussianNoisyMax(20.0, K=250, classes=10), 100)),
 ]
 
 
@@ -49,6 +48,7 @@ def test_a_distribution_is_above_the_total_and_near_it(mechanism: Any, queries: 
     assert pld.neighboring_relation is REPLACE
 
 
+@pytest.mark.thorough
 def test_labels_beside_gaussian_noise() -> None:
     """By events: in any order, twice as many are counted as one release, and the total is below that of the counts."""
     labels = dp_event(GaussianNoisyMax(20.0), queries=50)

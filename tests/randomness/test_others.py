@@ -44,7 +44,7 @@ def words(seed: int) -> WordSource:
     return draw
 
 
-@pytest.mark.first(5)
+@pytest.mark.first(3)
 @pytest.mark.parametrize("bits", [64, 3])
 @pytest.mark.parametrize("draw", LAWS)
 def test_one_draw_stands_for_many(draw: Callable[..., Deviates], bits: int) -> None:
@@ -57,6 +57,7 @@ def test_one_draw_stands_for_many(draw: Callable[..., Deviates], bits: int) -> N
     assert scipy.stats.binomtest(int(above.sum()), runs, p).pvalue > RARE
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("draw", LAWS)
 def test_what_was_decided_holds_for_the_digits_that_are_known(draw: Callable[..., Deviates]) -> None:
     """Words of two bits: U and the power are apart by what is known of them in the end, in each of 300 rows."""
@@ -86,9 +87,9 @@ def test_a_distribution_function_has_the_digits_that_it_claims(draw: Callable[..
     """In float64 to a relative 1e-12, against itself with sixty digits; and these against twice as many, and scipy."""
     below, law = LAWS[draw]
     t = np.concatenate([np.linspace(-24, 40, 60), [1e-300, 0.0, -1e-9]])
-    with localcontext(context(200)):
+    with localcontext(context(320)):
         close = [below.closely(Decimal(x), 60) for x in t.tolist()]
-        closer = [below.closely(Decimal(x), 120) for x in t.tolist()]
+        closer = [below.closely(Decimal(x), 280) for x in t.tolist()]
     assert max(abs(a - b) for a, b in zip(close, closer, strict=True)) < Decimal(10) ** -60
     for x, ours, exact in zip(t.tolist(), below.near(t).tolist(), closer, strict=True):
         assert float(exact) == pytest.approx(law.cdf(x), rel=1e-10, abs=1e-15)

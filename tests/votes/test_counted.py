@@ -62,7 +62,7 @@ def test_an_integer_is_one_id_however_it_is_written(path: Path) -> None:
     assert (list(table.ids), table.counts.toarray().tolist()) == (["007", "8"], [[1, 2], [0, 1]])
 
 
-@pytest.mark.parametrize("kind", [*thorough("counts"), "rows"])
+@pytest.mark.parametrize("kind", thorough("counts", "rows"))
 def test_parquet_is_as_csv(tmp_path: Path, kind: str) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
