@@ -187,3 +187,18 @@ def test_votes_that_are_counted_or_one_a_row(
     darrm.solve(K=3, m=1, epsilon=1.0).save("gamma.json")
     assert main(["release", "gamma.json", *run[2:], "--overwrite"]) == 2
     assert f"--layout {layout} is for noisy max" in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_two_affected_votes_are_planned_without_a_ledger(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = PLAN.replace("--max-affected 1", "--max-affected 2").split()
+    assert main([*plan, "--out", "plan.json"]) == 0
+    beside = capsys.readouterr().err
+    assert "darrm release plan.json --votes votes.csv --out labels.csv" in beside
+    assert "ledger" not in beside
+    assert GaussianNoisyMax.load("plan.json").max_affected == 2
+    votes_file("votes.csv", 5)
+    assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 0
+    assert "if a change of one record changes at most 2 votes" in capsys.readouterr().err
+    assert main(["ledger", "create", "book.json", "plan.json", "--total-epsilon", "5", "--total-delta", "1e-5"]) == 2
+    assert "A ledger counts one affected vote of noisy max" in capsys.readouterr().err
