@@ -112,7 +112,8 @@ def _power(t: Fraction | float, others: int, below: Below, digits: int) -> Fract
     t = min(max(t, Fraction(-far)), Fraction(far))
     with localcontext(context(digits + _GUARD)):
         each = below.closely(Decimal(t.numerator) / Decimal(t.denominator), digits)
-        return Fraction(min(max(each, Decimal(0)), Decimal(1)) ** others)
+        power = min(max(each, Decimal(0)), Decimal(1)) ** others
+        return Fraction(power) if power.adjusted() > -digits - _GUARD else Fraction(0)  # or it has millions of digits
 
 
 def _gaussian(t: Decimal, digits: int) -> Decimal:

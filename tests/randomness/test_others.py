@@ -104,5 +104,6 @@ def test_no_others_and_leads_beyond_all_floats() -> None:
     assert not beyond(noise, at, (one, Fraction(1)), 0, BELOW_GAUSSIAN, words(6)).any()
     assert not beyond(noise, at, (one, Fraction(10) ** 400), 10**7, BELOW_GAUSSIAN, words(6)).any()
     assert beyond(noise, at, (one, Fraction(1, 10**400)), 10**7, BELOW_GAUSSIAN, words(6)).all()
+    assert _power(Fraction(-3), 10**7, BELOW_GAUSSIAN, 40) == 0  # at once, though it is 10^-28,000,000
     assert _power(float("inf"), 3, BELOW_GUMBEL, 20) == 1
     assert _power(float("-inf"), 3, BELOW_GUMBEL, 20) == 0
