@@ -69,12 +69,29 @@ def released(rows: int) -> Callable[[], float]:
     return draw
 
 
+def of_many_classes(rows: int) -> Callable[[], float]:
+    """Half of a hundred voters name one token of 50,257, the others any."""
+    import darrm
+
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 50_257, (rows, 100))
+    votes[:, :50] = votes[:, :1]
+
+    def draw() -> float:
+        counts = darrm.votes.counts(votes, 50_257, sparse=True)
+        darrm.mechanisms.GaussianNoisyMax(8.0, K=100, classes=50_257).release(counts)
+        return math.nan
+
+    return draw
+
+
 TASKS: dict[str, Callable[..., Callable[[], float]]] = {
     "darrm": darrm_total,
     "dp-accounting, PLD of the counts": lambda *given: accountant("pld", *given),
     "dp-accounting, RDP of the counts": lambda *given: accountant("rdp", *given),
     "plan, 250 teachers, ten classes, total 4": planned,
     "release, 250 teachers, ten classes": released,
+    "count and release, 100 voters, 50,257 classes": of_many_classes,
 }
 
 
@@ -99,9 +116,10 @@ def main() -> None:
     if options.task:
         print(json.dumps(measured(*json.loads(options.task))))
         return
-    accountants = [name for name, task in TASKS.items() if task not in (planned, released)]
+    accountants = [name for name, task in TASKS.items() if task not in (planned, released, of_many_classes)]
     tasks: list[tuple[str, list[Any]]] = [(name, list(total)) for total in TOTALS for name in accountants]
     tasks += [("plan, 250 teachers, ten classes, total 4", [1000]), ("release, 250 teachers, ten classes", [10_000])]
+    tasks += [("count and release, 100 voters, 50,257 classes", [10_000])]
     rows = []
     for name, given in tasks:
         sigma, labels, delta = given if len(given) == 3 else ("", given[0], "")

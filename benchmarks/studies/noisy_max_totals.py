@@ -23,7 +23,7 @@ import numpy as np
 
 from darrm.accounting import compose, noisy_max_parameter
 from darrm.accounting.gaussian import gdp_mu
-from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 from pages import DOCS, put, table
@@ -35,6 +35,7 @@ GAUSSIAN = [*QUICK, (25, 5, 0.2, 100), (25, 10, 0.2, 100), (100, 3, 0.2, 100), (
 GAUSSIAN += [(5, 3, 0.02, 10_000)]
 ANY = [(math.sqrt(50), 100, 1e-5), (40.0, 1000, 1e-5), (40.0, 10_000, 1e-5), (40.0, 286, 1e-5), (40.0, 524, 1e-5)]
 ANY += [(40.0, 3098, 1e-6), (100.0, 10_762, 1e-8), (1000.0, 10**6, 1e-8), (1000.0, 10**7, 1e-8)]
+RANGED = [(0.3, 100), (0.1, 100), (0.05, 1000), (0.02, 10_000)]
 PURE = [(25, 3, 0.3, 100), (25, 5, 0.3, 100)]
 
 
@@ -93,6 +94,21 @@ def any_votes(settings: list[tuple[float, int, float]]) -> Iterator[dict[str, An
         }
 
 
+def exponential(settings: list[tuple[float, int]]) -> Iterator[dict[str, Any]]:
+    """The exponential mechanism for any votes."""
+    for epsilon, queries in settings:
+        total = compose(ExponentialMechanism(epsilon), queries, delta=DELTA)
+        ranged = total.bounds.get("bounded range")
+        yield {
+            "epsilon of a label": epsilon,
+            "labels": f"{queries:,}",
+            "achieved": f"{total.lower:.3f}",
+            "two losses": f"{ranged:.3f}" if ranged else "",
+            "Renyi DP": f"{total.bounds['Renyi DP']:.3f}",
+            "optimal composition": f"{total.bounds['optimal composition']:.3f}",
+        }
+
+
 def least_noise(totals: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """The error rates are of teachers that are right with probability .6, over 200 vectors of votes."""
     counts = np.random.default_rng(0).multinomial(250, [0.6] + [0.4 / 9] * 9, size=200)
@@ -117,11 +133,13 @@ def main() -> None:
     every = table(list(any_votes(ANY[:2] if options.quick else ANY)))
     said = f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, delta {DELTA:g}."
     text = "\n\n".join([*map(table, rows), said])
+    ranged = table(list(exponential(RANGED[:2] if options.quick else RANGED)))
     least = table(list(least_noise((4,) if options.quick else (2, 4, 8))))
-    print(text, every, least, sep="\n\n")
+    print(text, every, ranged, least, sep="\n\n")
     if options.docs:
         put("any votes", every, PAGE)
         put("totals", text, PAGE)
+        put("bounded range", ranged, PAGE)
         put("least noise", least, DOCS / "howto" / "pate.md")
 
 

@@ -85,7 +85,7 @@ class NoisyMax(OfCounts, ABC):
 
         Sparse counts may have ten million classes (``darrm.votes.counts(votes, classes, sparse=True)``), and give
         labels of the same probabilities. A class without votes can win too. Whether one of them does is one draw for
-        all (`darrm.randomness.others`), so time does not depend on their number: 100 voters take some .1 ms a label.
+        all (`darrm.randomness.others`), so time does not depend on their number: less than .1 ms a label of 100 voters.
         """
         votes = self._to_release(counts)
         return self._labels(votes, word_source(rng, stacklevel=3))
