@@ -203,6 +203,11 @@ CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/te
 GAPS, KINDS = "design/test_gaps.py", "problem/test_kinds.py"
 KNOWN, FALLBACK = "accounting/test_known_randomizers.py", "accounting/test_ledger_fallback.py"
 DIGITS, DISCRETE = "randomness/test_digits.py", "randomness/test_discrete.py"
+OTHERS, RANGED, SEVERAL = (
+    "randomness/test_others.py",
+    "accounting/test_bounded_range.py",
+    "accounting/test_several_votes.py",
+)
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 
 
@@ -539,6 +544,30 @@ MISTAKES = [
         "accounting.rules:_noisy_within",
         "upper_of_any_votes(noisy, most, delta) <= epsilon => True",
         (NOISY, lambda tests, folder: tests.test_a_file_that_allows_too_much_is_not_believed(folder)),
+    ),
+    Mistake(
+        "classes without votes are compared as if one of them were left",
+        "randomness.others:beyond",
+        "others * (log + side * _EACH) => log + side * _EACH",
+        (OTHERS, lambda tests, _: tests.test_one_draw_stands_for_many(tests.gaussian, 64)),
+    ),
+    Mistake(
+        "digits of the largest of many deviates are decided by the wrong end",
+        "randomness.others:_above",
+        "_power(high + lead, others, below, digits) + off => _power(low + lead, others, below, digits) + off",
+        (OTHERS, lambda tests, _: tests.test_what_was_decided_holds_for_the_digits_that_are_known(tests.gaussian)),
+    ),
+    Mistake(
+        "cells of bounded range have the losses of their middle",
+        "accounting.bounded_range:rows_of_range",
+        "ends[1:] => ends[:-1] + ends[1] / 2",
+        (RANGED, lambda tests, _: tests.test_rows_are_worse_than_any_of_bounded_range(0.3)),
+    ),
+    Mistake(
+        "votes that two voters change are counted as those of one",
+        "accounting.noisy_max:_affected",
+        "getattr(mechanism, 'max_affected', 1) => 1",
+        (SEVERAL, lambda tests, _: tests.test_no_change_of_so_many_votes_costs_more(4.0, 3, 3, 2, 1)),
     ),
     Mistake(
         "a label after a check is charged as if there was none",
