@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import truth
+from darrm.accounting.ledger_ids import Batch
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
+from darrm.mechanisms.label_key import Key, keyed
 from darrm.randomness.words import word_source
 from darrm.storage.frames import pyarrow
 from darrm.votes.answers import Answers, numbered
@@ -34,6 +37,7 @@ def release(
     voters: Sequence[str] | None = None,
     rng: np.random.Generator | None = None,
     public: bool = False,
+    key: Key | None = None,
 ) -> Any:
     """One private label for each row of a table of votes.
 
@@ -58,15 +62,20 @@ def release(
     rng : numpy.random.Generator, optional
     public : bool
         As in `DaRRM.release`: whether the votes behind the design's prior are public.
+    key : LabelKey or path, optional
+        Compute the randomness of each row from this key and its id, as in `DaRRM.release`: the table needs ids, and a
+        second evaluation gives the same labels. The guarantee is then computational and rests on the key, which must be
+        as secret as the votes. Pass the path, not the key itself, where another process evaluates the column. With a
+        ledger, a row that was charged with this key and these votes costs nothing more.
 
     Returns
     -------
     pandas.Series, polars.Series or pyarrow.Array of uint8, length n
         For a frame a Series of its library called label, in pandas with its index; else an array. Its values are the
         names of the answers (a category, an enum, a dictionary) if the design has names for classes or the further
-        answer "none". Each call draws new labels. Do not pass it to an engine that may evaluate a column twice, because
-        two labels of the same votes would then be released. A ledger counts both, but for fresh voters its guarantee
-        does not cover the second; give the table an ``id``, so that the second evaluation is refused.
+        answer "none". Without a key each call draws new labels. Do not pass it to an engine that may evaluate a column
+        twice, because two labels of the same votes would then be released. A ledger counts both, but for fresh voters
+        its guarantee does not cover the second; give the table an ``id``, so that the second evaluation is refused.
 
     Raises
     ------
@@ -100,12 +109,17 @@ def release(
     pandas, polars = _library_of(votes, "pandas"), _library_of(votes, "polars")
     block = _block_of(votes, taken, answers)
 
-    def charge(n: int, _: Texts | None) -> int:
+    def charge(n: int, _: Texts | None, tags: bytes) -> int:
         if ledger is not None:
-            ledger.charge(mechanism.design, n, ids=block.ids if block.has_ids else None, again=again)
+            with closing(Batch(block.ids, tags)) if block.has_ids else nullcontext() as ids:
+                ledger.charge(mechanism.design, n, ids=ids, again=again)
         return 0
 
-    labels: Any = next(mechanism._charged([block.votes], charge, 1, word_source(rng, stacklevel=3), public))
+    labels: Any
+    if key is None:
+        labels = next(mechanism._charged([block.votes], charge, 1, word_source(rng, stacklevel=3), public))
+    else:
+        labels = next(mechanism._by_key([block], charge, 1, keyed(key, rng, again), public))
     named = not numbered(names)
     if pandas is not None:
         labels = pandas.Categorical.from_codes(labels, names) if named else labels

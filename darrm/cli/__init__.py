@@ -27,7 +27,7 @@ from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWar
 
 _NAMES = (
     *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
-    *("constraints", "export", "audit", "demo", "completion"),
+    *("key", "constraints", "export", "audit", "demo", "completion"),
 )
 
 _OURS = (ImpossiblePriorWarning, RecoveredLabelsWarning)  # printed as lines of their own, always

@@ -14,7 +14,7 @@ import click
 from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.suggestions import suggest_budget
-from darrm.errors import ExistsError
+from darrm.errors import ExistsError, InputError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
@@ -22,8 +22,14 @@ from darrm.show import typed, wording
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
+    from darrm.mechanisms.label_key import LabelKey
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
+    from darrm.votes.rows import Texts
 
+_BY_KEY = (
+    "All randomness is computed from the key: the guarantee is computational, for those who do not have the key, if it "
+    "is as secret as the votes and each id stands for one row of votes."
+)
 _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
 
@@ -71,6 +77,15 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "the charge covers it. For fresh voters only a total that covers the votes themselves covers it; if the total does "
     "not, nothing is released.",
 )
+@click.option(
+    "--key",
+    "key_path",
+    type=common.PATH,
+    help="Compute the randomness of each row from this key (darrm key), its id and its votes: a retry gives the same "
+    "labels, and a ledger charges them once. The guarantee is then computational and rests on the key, which must be "
+    "as secret as the votes; an id must stand for one row of votes (docs/howto/streams.md, Randomness by key) [the "
+    "operating system's randomness].",
+)
 @common.json_option
 def command(
     file: Path,
@@ -81,6 +96,7 @@ def command(
     overwrite: bool,
     ledger_path: Path | None,
     again: bool,
+    key_path: Path | None,
     as_json: bool,
 ) -> None:
     """Release one private label for each row of a votes file, with the noise of the design or mechanism in FILE."""
@@ -89,16 +105,20 @@ def command(
     from darrm import votes
     from darrm.cli.outputs import refuse_ledger
     from darrm.design.design import Design
+    from darrm.mechanisms.label_key import NO_IDS, LabelKey
     from darrm.mechanisms.own_votes import OwnVotes
     from darrm.storage.atomic import check_place, is_device, resolved
     from darrm.votes.header import voters_of
 
-    if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
+    if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path, key_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
     if again and ledger_path is None:
         raise click.UsageError("--again goes with --ledger: without one nothing is charged.")
+    if again and key_path is not None:
+        raise click.UsageError("--again goes without --key: with a key the same votes have the same label again.")
     refuse_ledger(out)
     check_place(out)
+    key = None if key_path is None else LabelKey.load(key_path)
     made: Any = common.load_release(file)
     problem = made.problem
     known = out.exists()
@@ -119,7 +139,7 @@ def command(
     taken = voters_of(problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
-    draw, charged_file, kept = _draws(made), None, ExitStack()
+    draw, charged_file, kept = _draws(made, key), None, ExitStack()
     seen: Any = OwnVotes(made, votes_are_public) if isinstance(made, Design) else ()
     if ledger_path is not None:
         from darrm.accounting.ledger_ids import Batch
@@ -132,9 +152,12 @@ def command(
                 seen is not None and seen
             ):  # of the whole file, which one block need not be; a refusal leaves no label and no charge
                 seen.add(np.count_nonzero(block.votes == 1, axis=1))
-            labels.write(block.ids, draw(block.votes))
+            if key is not None and not block.has_ids:
+                raise InputError(NO_IDS)
+            drawn, tags = draw(block.votes, block.ids)
+            labels.write(block.ids, drawn)
             if ledger_path is not None and block.has_ids:
-                ids.add(block.ids)
+                ids.add(block.ids, tags)
             voters = block.voters
     n = labels.n
     status = None if ledger_path is None else ledger.status()
@@ -150,7 +173,7 @@ def command(
             }
         )
     order = _order(problem, voters, named=by_name is not None)
-    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}")
+    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
     if reversed_:
         common.note(reversed_)
     if status is not None:
@@ -170,22 +193,27 @@ def command(
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:
-        common.note(f"{_several(problem)} Without --ledger, nothing notices that a row comes again.")
+        unnoticed = "a row comes again" if key is None else "an id comes again with other votes"
+        common.note(f"{_several(problem)} Without --ledger, nothing notices that {unnoticed}.")
         if n > 1 and not as_json:
             suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1))
 
 
-def _draws(made: Design | GaussianNoisyMax) -> Callable[[Any], Any]:
-    """The labels of a block of votes."""
+def _draws(made: Design | GaussianNoisyMax, key: LabelKey | None) -> Callable[[Any, Texts], tuple[Any, bytes]]:
+    """The labels of a block of votes, and the tags of its rows by a key."""
     from darrm import votes
     from darrm.design.design import Design
     from darrm.mechanisms.decision import PrivateDecision
 
     if isinstance(made, Design):
         mechanism = PrivateDecision(made)
-        return lambda rows: mechanism.release(rows, public=True)
+        if key is not None:
+            return lambda rows, ids: mechanism._labels_and_tags(rows, ids, key)
+        return lambda rows, ids: (mechanism.release(rows, public=True), b"")
     classes = made.classes or 0
-    return lambda rows: made.release(votes.counts(rows, classes))
+    if key is not None:
+        return lambda rows, ids: made._labels_and_tags(votes.counts(rows, classes), ids, key)
+    return lambda rows, ids: (made.release(votes.counts(rows, classes)), b"")
 
 
 def _of_one_label(made: Design | GaussianNoisyMax) -> tuple[dict[str, Any], str, str]:
