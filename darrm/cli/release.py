@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +16,14 @@ import click
 from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.suggestions import suggest_budget
-from darrm.errors import ExistsError, InputError
+from darrm.errors import DarrmError, ExistsError, InputError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed, wording
 
 if TYPE_CHECKING:
+    from darrm.accounting.ledger import Ledger
     from darrm.design.design import Design
     from darrm.mechanisms.label_key import LabelKey
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
@@ -86,7 +89,9 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "as secret as the votes; an id must stand for one row of votes (docs/howto/streams.md, Randomness by key) [the "
     "operating system's randomness].",
 )
+@click.option("--note", default="", help="With --ledger: one line that describes the charge [none].")
 @common.json_option
+@common.log_json_option
 def command(
     file: Path,
     votes_path: Path,
@@ -97,12 +102,14 @@ def command(
     ledger_path: Path | None,
     again: bool,
     key_path: Path | None,
+    note: str,
     as_json: bool,
 ) -> None:
     """Release one private label for each row of a votes file, with the noise of the design or mechanism in FILE."""
     import numpy as np
 
     from darrm import votes
+    from darrm.cli.long_run import reached
     from darrm.cli.outputs import refuse_ledger
     from darrm.design.design import Design
     from darrm.mechanisms.label_key import NO_IDS, LabelKey
@@ -110,10 +117,13 @@ def command(
     from darrm.storage.atomic import check_place, is_device, resolved
     from darrm.votes.header import voters_of
 
+    start = time.perf_counter()
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path, key_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
     if again and ledger_path is None:
         raise click.UsageError("--again goes with --ledger: without one nothing is charged.")
+    if note and ledger_path is None:
+        raise click.UsageError("--note goes with --ledger: without one nothing is charged.")
     if again and key_path is not None:
         raise click.UsageError("--again goes without --key: with a key the same votes have the same label again.")
     refuse_ledger(out)
@@ -121,7 +131,8 @@ def command(
     key = None if key_path is None else LabelKey.load(key_path)
     made: Any = common.load_release(file)
     problem = made.problem
-    known = out.exists()
+    known, ledger = out.exists(), None
+    ids: Any = None
     if ledger_path is not None:
         from darrm.accounting.ledger import Ledger
 
@@ -141,11 +152,13 @@ def command(
     voters: tuple[str, ...] = ()
     draw, charged_file, kept = _draws(made, key), None, ExitStack()
     seen: Any = OwnVotes(made, votes_are_public) if isinstance(made, Design) else ()
-    if ledger_path is not None:
+    if ledger is not None:
         from darrm.accounting.ledger_ids import Batch
 
         ids = kept.enter_context(closing(Batch()))
-        charged_file = ledger.releasing(made, lambda: labels.n, out, ids=lambda: ids if len(ids) else None, again=again)
+        charged_file = ledger.releasing(
+            made, lambda: labels.n, out, note=note, ids=lambda: ids if len(ids) else None, again=again
+        )
     with kept, votes.writing_labels(out, charged_file, names=answers) as labels:
         for block in votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name):
             if (
@@ -156,19 +169,28 @@ def command(
                 raise InputError(NO_IDS)
             drawn, tags = draw(block.votes, block.ids)
             labels.write(block.ids, drawn)
-            if ledger_path is not None and block.has_ids:
+            if ledger is not None and block.has_ids:
                 ids.add(block.ids, tags)
             voters = block.voters
+            reached(labels.n)
     n = labels.n
-    status = None if ledger_path is None else ledger.status()
+    charged = n if ledger is None else n - ids.same
+    status = None if ledger is None else ledger.status()
     guarantee, how, reversed_ = _of_one_label(made)
     if as_json:
         common.print_json(
             {
                 "labels": n,
                 "out": str(out),
+                "design": str(file),
+                "design_digest": _digest(made),
+                "votes": str(votes_path),
+                "by_key": key is not None,
                 **guarantee,
                 "columns": {f"group {g}": list(own) for g, own in enumerate(_of_groups(problem, voters), 1)},
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+                "seconds": round(time.perf_counter() - start, 3),
+                **({} if ledger is None else _of_charge(ledger, made, charged)),
                 **({} if status is None else {"ledger": status}),
             }
         )
@@ -176,7 +198,7 @@ def command(
     common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
     if reversed_:
         common.note(reversed_)
-    if status is not None:
+    if ledger is not None and status is not None:
         remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"
         settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
@@ -187,8 +209,9 @@ def command(
             for problem, absent in rests_on
         )
         rests = rests or wording.of_noisy_max(None).removeprefix("This holds for any numbers of teachers and classes, ")
+        before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
-            f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
+            f"{before}Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
@@ -197,6 +220,25 @@ def command(
         common.note(f"{_several(problem)} Without --ledger, nothing notices that {unnoticed}.")
         if n > 1 and not as_json:
             suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1))
+
+
+def _digest(made: Any) -> str:
+    """The digest by which a ledger knows a design or noise."""
+    from darrm.accounting.accounts import Labels, NoisyLabels
+    from darrm.design.design import Design
+
+    return Labels.of(made).name if isinstance(made, Design) else NoisyLabels.of(made.sigma).name
+
+
+def _of_charge(ledger: Ledger, made: Any, charged: int) -> dict[str, Any]:
+    """The charge of a release, and the budget after it; the labels are out, so this does not end the command."""
+    spent: tuple[float | None, float | None] = (None, None)
+    try:
+        spent = ledger.spent()
+    except DarrmError as error:
+        common.note(f"The spent budget could not be certified: {error}")
+    named = dict(zip(("spent_epsilon", "spent_delta"), spent, strict=True))
+    return {"ledger_path": str(ledger.path), "charged": charged, "left": ledger.remaining(made), **named}
 
 
 def _draws(made: Design | GaussianNoisyMax, key: LabelKey | None) -> Callable[[Any, Texts], tuple[Any, bytes]]:
