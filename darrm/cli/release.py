@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from darrm.votes.rows import Texts
 
 _BY_KEY = (
-    "All randomness is computed from the key: the guarantee is computational, for those who do not have the key, if it "
-    "is as secret as the votes and each id stands for one row of votes."
+    "All randomness is computed from the key. A guarantee of the labels alone is then computational, and holds if the "
+    "key is as secret as the votes and each id stands for one row of votes."
 )
 _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
@@ -142,6 +142,8 @@ def command(
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
         if without_privacy(problem.groups):
             rule = "release them again only with a ledger, which charges them again"
+        if key is not None:
+            rule = "by the same key --overwrite writes the same labels again"
         raise ExistsError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
             f"votes, {rule}."
