@@ -362,6 +362,38 @@ def test_a_kill_at_any_step_charges_all_or_nothing(design: darrm.Design, tmp_pat
     assert charged == {True, False}
 
 
+@pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_after_a_kill_at_any_step_a_retry_by_key_gives_the_labels_and_charges_once(
+    design: darrm.Design, tmp_path: Path
+) -> None:
+    at, charged, mechanism = 0, set(), darrm.mechanisms.DaRRM(design)
+    key, rows = darrm.mechanisms.LabelKey(bytes(32)), block(["a", "b"])
+    known = mechanism.release(rows.votes, key=key, ids=["a", "b"]).tolist()
+    while True:
+        book = Ledger.create(tmp_path / f"{at}.json", design, voters="fresh", **BUDGET)
+        child = os.fork()
+        if not child:
+            try:
+                steps(at)
+                list(mechanism.release_blocks([rows], ledger=book, key=key))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL)
+        charged.add(Ledger(book.path).status()["released"])
+        (labels,) = mechanism.release_blocks([rows], ledger=book, key=key)
+        assert labels.tolist() == known
+        assert book.status()["ids"] == book.status()["released"] == 2
+        assert len(kept(book)) == 4  # of each row the id and the tag
+        if status == 0:
+            break
+        at += 1
+    assert at > 15
+    assert charged == {0, 2}
+
+
 # Released again
 
 
