@@ -203,6 +203,7 @@ CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/te
 GAPS, KINDS = "design/test_gaps.py", "problem/test_kinds.py"
 KNOWN, FALLBACK = "accounting/test_known_randomizers.py", "accounting/test_ledger_fallback.py"
 DIGITS, DISCRETE = "randomness/test_digits.py", "randomness/test_discrete.py"
+KEY = "mechanisms/test_label_key.py"
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 
 
@@ -471,13 +472,44 @@ MISTAKES = [
     Mistake(
         "a block is charged after it is given",
         "mechanisms.released_votes:ReleasedVotes._charged",
-        "left_out = charge(_1, _2) if _1 else 0\n_3 => left_out = 0\n_3\nif _1:\n    charge(_1, _2)",
+        "left_out = charge(_1, _2, _4) if _1 else 0\n_3 => left_out = 0\n_3\nif _1:\n    charge(_1, _2, _4)",
         (
             BLOCKS,
             lambda tests, folder: tests.test_each_block_is_charged_before_it_is_given(
                 stream(tests, folder), [3, 0, 5, 2]
             ),
         ),
+    ),
+    # Randomness by key
+    Mistake(
+        "rows of other votes have the same words",
+        "randomness.keyed:KeyedRows.__init__",
+        "self._counts[at : at + self._size] + data[start:end] => data[start:end]",
+        (KEY, lambda tests, _: tests.test_words_are_as_defined()),
+    ),
+    Mistake(
+        "each call begins the words of a row anew",
+        "randomness.keyed:KeyedRows.next",
+        "self._used[rows] += 1 => self._used[rows] += 0",
+        (KEY, lambda tests, _: tests.test_words_are_as_defined()),
+    ),
+    Mistake(
+        "designs have the same words",
+        "mechanisms.released_votes:ReleasedVotes._law_bytes",
+        'law_of(["design", *_1, _2]) => law_of(["design"])',
+        (KEY, lambda tests, _: tests.test_whatever_differs_gives_independent_labels("design")),
+    ),
+    Mistake(
+        "an id with other votes passes for a retry",
+        "accounting.ledger_ids:entered",
+        "_rows_before(db, batch, new, number, tags=True) => _rows_before(db, batch, new, number)",
+        (KEY, lambda tests, folder: tests.test_an_id_that_was_charged_otherwise_is_refused("votes", folder)),
+    ),
+    Mistake(
+        "others may read a key",
+        "mechanisms.label_key:LabelKey.load",
+        "about.st_mode & 63 => about.st_mode & 0",
+        (KEY, lambda tests, folder: tests.test_a_key_that_others_may_read_or_write_is_refused(0o640, folder)),
     ),
     Mistake(
         "labels are drawn before they are paid for",
