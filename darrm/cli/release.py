@@ -137,7 +137,8 @@ def command(
         from darrm.accounting.ledger import Ledger
 
         ledger = Ledger(ledger_path)  # which gives labels of an interrupted release their name, perhaps this one
-        overwrite = overwrite and known == out.exists()
+        # By key this release writes the same labels; else they were paid for, and must not be lost.
+        overwrite = overwrite and (known == out.exists() or key is not None)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
         if without_privacy(problem.groups):

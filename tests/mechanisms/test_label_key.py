@@ -483,6 +483,35 @@ def test_a_column_is_evaluated_twice_and_charged_once(book: Ledger) -> None:
     assert book.status()["released"] == 8
 
 
+def test_a_release_that_was_charged_and_interrupted_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The labels get their name when the ledger is used again, and the retry writes the same."""
+    monkeypatch.chdir(tmp_path)
+    MAJORITY.save("gamma.json")
+    Path("votes.csv").write_text("id,a,b,c,d,e\nx,1,0,1,1,0\ny,0,0,0,1,0\n", encoding="utf-8")
+    Ledger.create("l.json", MAJORITY, total_epsilon=1.0, total_delta=0.0, voters="fresh")
+    assert main(["key", "labels.key"]) == 0
+    release = ["release", "gamma.json", "--votes", "votes.csv", "--ledger", "l.json", "--overwrite"]
+    release += ["--key", "labels.key", "--out"]
+    replace = os.replace
+
+    def interrupted(source: Any, target: Any) -> None:
+        if Path(target).name == "labels.csv":
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted)
+        assert main([*release, "labels.csv"]) == 130
+    assert not Path("labels.csv").exists()
+    assert main([*release, "labels.csv"]) == 0
+    assert "labels.csv" in capsys.readouterr().err
+    assert main([*release, "other.csv"]) == 0
+    assert Path("labels.csv").read_bytes() == Path("other.csv").read_bytes()
+    assert Ledger("l.json").status()["released"] == 2
+
+
 def test_the_command_charges_a_retry_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
