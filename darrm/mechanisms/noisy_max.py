@@ -95,7 +95,7 @@ class NoisyMax(OfCounts, ABC):
         Notes
         -----
         The noise is continuous, and no digit of it is rounded: each label has exactly the probabilities of the formula
-        (`darrm.randomness.digits`). 10,000 rows of ten classes take .05 s, with a key DEAR s.
+        (`darrm.randomness.digits`). 10,000 rows of ten classes take .05 s, with a key some 15 s.
         """
         votes = self._to_release(counts)
         if key is None and ids is None:

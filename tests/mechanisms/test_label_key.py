@@ -96,7 +96,7 @@ def p_value(labels: NDArray[Any], law: list[float]) -> float:
 def test_over_keys_a_label_has_its_law(what: str) -> None:
     """One row by many keys: these fail together with a probability of about 1e-8."""
     mechanism, row, law = ROWS[what]
-    runs = RUNS // 8 if "noisy" in what else RUNS // 4
+    runs = RUNS // 8
     labels = [mechanism.release([row], key=LabelKey(os.urandom(32)), ids=["q"])[0] for _ in range(runs)]
     assert p_value(np.array(labels), law) > 1e-9
 
