@@ -150,6 +150,7 @@ class LabelKey:
             raise InputError(f"The key {name} could not be read: {error.strerror}. {_MAKE}") from error
         if len(secret) != SIZE:
             much = f"{len(secret)} bytes" if len(secret) <= SIZE else "more"
+            del secret  # so that no traceback that prints values has it
             raise InputError(f"The key {name} must be a file of {SIZE} bytes. Got {much}. {_MAKE}")
         return cls(secret)
 

@@ -52,6 +52,7 @@ class KeyedRows:
             raise ValueError(f"A key and a law have {SIZE} bytes, and each row has an id.")
         self._size = 8 * counts.shape[1]
         self._start = hashlib.blake2b(law + self._size.to_bytes(8, "little"), key=secret, person=_PERSON)
+        del secret  # so that no traceback that prints values has it
         self._counts, self._data, self._ends = counts.astype("<i8").tobytes(), data, [0, *ends]
         block, digests = self._block(0), []
         for (start, end), at in zip(pairwise(self._ends), range(0, len(self._counts), self._size), strict=True):

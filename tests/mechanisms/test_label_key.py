@@ -377,6 +377,27 @@ def test_nothing_shows_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert not any(shape in shown for shape in (made.hex(), repr(made)[2:-1]))
 
 
+@pytest.mark.parametrize("take", ["verify", "ledger show", "release", "--votes", "--ledger"])
+def test_a_key_in_the_place_of_another_file_is_not_shown(
+    take: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    MAJORITY.save("gamma.json")
+    Path("votes.csv").write_text("id,a,b,c,d,e\nx,1,0,1,1,0\n", encoding="utf-8")
+    secret = bytes(range(0xA0, 0xC0))
+    Path("labels.key").write_bytes(secret)
+    os.chmod("labels.key", 0o600)
+    command = [*take.split(), "labels.key"]
+    if take.startswith(("release", "--")):
+        given = {"--votes": "votes.csv", "--out": "labels.csv"} | ({take: "labels.key"} if take != "release" else {})
+        design = "labels.key" if take == "release" else "gamma.json"
+        command = ["release", design, *(word for option in given.items() for word in option)]
+    assert main(command) == 2
+    said = "".join(capsys.readouterr()).lower()
+    assert "labels.key" in said
+    assert not any(f"{byte:#04x}" in said or chr(byte) in said for byte in secret)
+
+
 def test_a_key_goes_with_ids_and_neither_with_a_generator_nor_again(tmp_path: Path) -> None:
     mechanism, blocks = PrivateDecision(MAJORITY), [drawn(2)]
     with pytest.raises(InputError, match="A key needs an id for each row"):
