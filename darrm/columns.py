@@ -221,7 +221,7 @@ def _released(
             last[:] = [block]
             yield block if isinstance(source, LabelKey) else block.votes
 
-    def charge(n: int, _: Texts | None, tags: bytes) -> int:
+    def charge(n: int, _: Texts | None, tags: bytes = b"") -> int:
         if ledger is not None:
             with closing(Batch(last[0].ids, tags)) if last[0].has_ids else nullcontext() as ids:
                 ledger.charge(mechanism.design, n, ids=ids, again=again)

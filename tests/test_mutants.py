@@ -472,7 +472,7 @@ MISTAKES = [
     Mistake(
         "a block is charged after it is given",
         "mechanisms.released_votes:ReleasedVotes._charged",
-        "left_out = charge(_1, _2, _4) if _1 else 0\n_3 => left_out = 0\n_3\nif _1:\n    charge(_1, _2, _4)",
+        "left_out = charge(_1, _2) if _1 else 0\n_3 => left_out = 0\n_3\nif _1:\n    charge(_1, _2)",
         (
             BLOCKS,
             lambda tests, folder: tests.test_each_block_is_charged_before_it_is_given(

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
 
 _CHUNK = 1 << 16
-# From a number of rows, their ids and the tags of keyed randomness to the number of first rows to skip.
-Charge = Callable[[int, Texts | None, bytes], int]
+# From a number of rows, their ids and, by a key, their tags to the number of first rows to skip.
+Charge = Callable[..., int]
 _KINDS = "biuf"
 _NAMES_OF = ("columns", "keys", "_fields", "__fields__")  # frames; series, mappings; named tuples; rows of Spark
 
@@ -216,7 +216,7 @@ class ReleasedVotes:
         def released() -> Iterator[Labels]:
             for cases, ids in self._gathered(blocks, rows):
                 own.add_cases(cases)
-                left_out = charge(len(cases), ids, b"") if len(cases) else 0
+                left_out = charge(len(cases), ids) if len(cases) else 0
                 if left_out < len(cases) or not len(cases):
                     yield self._flip(cases[left_out:], draw)
 
@@ -328,7 +328,7 @@ class ReleasedVotes:
         return _by_chunks(part, len(cases))
 
 
-def _free(n: int, ids: Texts | None, tags: bytes) -> int:
+def _free(n: int, ids: Texts | None, tags: bytes = b"") -> int:
     return 0
 
 
