@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm._validation import truth
+from darrm._validation import refusal, truth
+from darrm.accounting.ledger_ids import Batch
 from darrm.errors import InputError
+from darrm.mechanisms.class_labels import Labels
 from darrm.mechanisms.decision import PrivateDecision
+from darrm.mechanisms.label_key import Key, LabelKey, keyed
+from darrm.randomness.coins import WordSource, system_words
 from darrm.randomness.words import word_source
 from darrm.storage.frames import pyarrow
 from darrm.votes.answers import Answers, numbered
@@ -34,6 +39,7 @@ def release(
     voters: Sequence[str] | None = None,
     rng: np.random.Generator | None = None,
     public: bool = False,
+    key: Key | None = None,
 ) -> Any:
     """One private label for each row of a table of votes.
 
@@ -58,15 +64,20 @@ def release(
     rng : numpy.random.Generator, optional
     public : bool
         As in `DaRRM.release`: whether the votes behind the design's prior are public.
+    key : LabelKey or path, optional
+        Compute the randomness of each row from this key and its id, as in `DaRRM.release`: the table needs ids, and a
+        second evaluation gives the same labels. The guarantee is then computational and rests on the key, which must be
+        as secret as the votes. Pass the path, not the key itself, where another process evaluates the column. With a
+        ledger, a row that was charged with this key and these votes costs nothing more.
 
     Returns
     -------
     pandas.Series, polars.Series or pyarrow.Array of uint8, length n
         For a frame a Series of its library called label, in pandas with its index; else an array. Its values are the
         names of the answers (a category, an enum, a dictionary) if the design has names for classes or the further
-        answer "none". Each call draws new labels. Do not pass it to an engine that may evaluate a column twice, because
-        two labels of the same votes would then be released. A ledger counts both, but for fresh voters its guarantee
-        does not cover the second; give the table an ``id``, so that the second evaluation is refused.
+        answer "none". Without a key each call draws new labels. Do not pass it to an engine that may evaluate a column
+        twice, because two labels of the same votes would then be released. A ledger counts both, but for fresh voters
+        its guarantee does not cover the second; give the table an ``id``, so that the second evaluation is refused.
 
     Raises
     ------
@@ -89,23 +100,11 @@ def release(
     >>> labels.name, list(labels.index), bool(labels.isin([0, 1]).all())
     ('label', ['first', 'second'], True)
     """
-    if not isinstance(mechanism, PrivateDecision):
-        raise InputError(
-            f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
-        )
-    answers = Answers(mechanism.design.problem.names, mechanism.design.absent)
-    names = mechanism.design.problem.answers
-    truth("again", again)
-    taken = voters_of(mechanism.design.problem, voters)
+    names = _checked(mechanism).design.problem.answers
     pandas, polars = _library_of(votes, "pandas"), _library_of(votes, "polars")
-    block = _block_of(votes, taken, answers)
-
-    def charge(n: int, _: Texts | None) -> int:
-        if ledger is not None:
-            ledger.charge(mechanism.design, n, ids=block.ids if block.has_ids else None, again=again)
-        return 0
-
-    labels: Any = next(mechanism._charged([block.votes], charge, 1, word_source(rng, stacklevel=3), public))
+    block = _block_of(mechanism, votes, voters)
+    source = word_source(rng, stacklevel=3) if key is None else keyed(key, rng, again)
+    labels: Any = next(_released(mechanism, [block], source, ledger, again, public))
     named = not numbered(names)
     if pandas is not None:
         labels = pandas.Categorical.from_codes(labels, names) if named else labels
@@ -118,16 +117,134 @@ def release(
     return pyarrow().DictionaryArray.from_arrays(labels, list(names)) if named else labels
 
 
+def release_batches(
+    mechanism: PrivateDecision,
+    batches: Iterable[Any],
+    *,
+    ledger: Ledger | None = None,
+    voters: Sequence[str] | None = None,
+    public: bool = False,
+    key: Key | None = None,
+) -> Iterator[Any]:
+    """The ids and labels of batches of votes, for engines that pass tables on part by part (Spark, DuckDB, Arrow).
+
+    Parameters
+    ----------
+    mechanism : PrivateDecision, which is DaRRM
+    batches : iterable of pyarrow.RecordBatch or another table
+        Each as in `release`, with a column ``id``, because engines do not keep the order of rows. A
+        `pyarrow.RecordBatchReader` is one.
+    ledger : Ledger, optional
+        Charged for each batch before its labels are yielded, with its ids.
+    voters, public
+        As in `release`.
+    key : LabelKey or path, optional
+        As in `release`. An engine that may evaluate a batch twice needs it, and the path in place of the key itself,
+        because a key cannot be sent to its workers.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        For each batch, in memory of its size: ``id`` (string) and ``label``, an int32, or a string if the design has
+        names for classes or the further answer "none".
+
+    Raises
+    ------
+    InputError
+        As `release`; if a batch has no ids, or an id is there twice in all batches of this call. Nothing of that batch
+        is charged or yielded then; earlier batches stay charged.
+    BudgetError
+        If the budget of the ledger does not cover a batch.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import pyarrow as pa
+    >>> mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1.0))
+    >>> votes = pa.table({"id": ["x", "y"], "anna": [1, 0], "ben": [1, 0], "eve": [1, 1]})
+    >>> key = darrm.mechanisms.LabelKey.create("batches.key")
+    >>> first, again = (
+    ...     pa.Table.from_batches(darrm.columns.release_batches(mechanism, votes.to_batches(), key=path))
+    ...     for path in (key, "batches.key")
+    ... )
+    >>> first.column_names, first == again
+    (['id', 'label'], True)
+    """
+    answers = _checked(mechanism).design.problem.answers
+    source = system_words if key is None else keyed(key, None)
+    if not isinstance(batches, Iterable):
+        raise refusal("batches", "an iterable of tables of Arrow", batches)
+    pa, named = pyarrow(), not numbered(answers)
+    last: list[VotesBlock] = []
+
+    def blocks() -> Iterator[VotesBlock]:
+        for batch in batches:
+            last[:] = [_block_of(mechanism, batch, voters)]
+            if not last[0].has_ids:
+                raise InputError("Each batch must have a column id, because an engine may change the order of rows.")
+            yield last[0]
+
+    def made() -> Iterator[Any]:
+        for labels in _released(mechanism, blocks(), source, ledger, again=False, public=public):
+            ends = np.concatenate([[0], last[0].ids.ends])
+            places, texts = pa.py_buffer(ends.tobytes()), pa.py_buffer(last[0].ids.data)
+            ids = pa.LargeStringArray.from_buffers(len(labels), places, texts).cast(pa.string())
+            column = pa.array(labels).cast(pa.int32())
+            if named:
+                column = pa.DictionaryArray.from_arrays(column, list(answers)).cast(pa.string())
+            yield pa.RecordBatch.from_arrays([ids, column], names=["id", "label"])
+
+    return made()
+
+
+def _checked(mechanism: object) -> PrivateDecision:
+    if not isinstance(mechanism, PrivateDecision):
+        raise InputError(
+            f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
+        )
+    return mechanism
+
+
+def _released(
+    mechanism: PrivateDecision,
+    blocks: Iterable[VotesBlock],
+    source: WordSource | LabelKey,
+    ledger: Ledger | None,
+    again: bool,
+    public: bool,
+) -> Iterator[Labels]:
+    """The labels of each block, charged before."""
+    last: list[VotesBlock] = []
+
+    def votes() -> Iterator[Any]:
+        for block in blocks:
+            last[:] = [block]
+            yield block if isinstance(source, LabelKey) else block.votes
+
+    def charge(n: int, _: Texts | None, tags: bytes = b"") -> int:
+        if ledger is not None:
+            with closing(Batch(last[0].ids, tags)) if last[0].has_ids else nullcontext() as ids:
+                ledger.charge(mechanism.design, n, ids=ids, again=again)
+        return 0
+
+    truth("again", again)
+    if isinstance(source, LabelKey):
+        return mechanism._by_key(votes(), charge, 1, source, public)
+    return mechanism._charged(votes(), charge, 1, source, public)
+
+
 def _library_of(votes: Any, name: str) -> Any:
     """The library of this name if ``votes`` is one of its frames, else None; a frame's library is loaded already."""
     library = sys.modules.get(name)
     return library if library is not None and isinstance(votes, library.DataFrame) else None
 
 
-def _block_of(votes: Any, voters: Voters, answers: Answers) -> VotesBlock:
+def _block_of(mechanism: PrivateDecision, votes: Any, voters: Sequence[str] | None) -> VotesBlock:
     """All rows of a frame or table as one block; errors count rows from 0."""
-    is_frame = _library_of(votes, "pandas") is not None
-    columns, array, ids = (of_frame if is_frame else _of_table)(votes, voters, answers)
+    problem = mechanism.design.problem
+    answers = Answers(problem.names, mechanism.design.absent)
+    taken, is_frame = voters_of(problem, voters), _library_of(votes, "pandas") is not None
+    columns, array, ids = (of_frame if is_frame else _of_table)(votes, taken, answers)
     names, has_ids = RowIds("The frame" if is_frame else "The table", 0).of(ids, len(array), index=columns.index)
     made = array.view(np.int8) if answers.absent else array
     return VotesBlock(made, names, None, has_ids=has_ids, voters=columns.voters)

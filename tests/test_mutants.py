@@ -208,6 +208,7 @@ OTHERS, RANGED, SEVERAL = (
     "accounting/test_bounded_range.py",
     "accounting/test_several_votes.py",
 )
+KEY = "mechanisms/test_label_key.py"
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 
 
@@ -483,6 +484,37 @@ MISTAKES = [
                 stream(tests, folder), [3, 0, 5, 2]
             ),
         ),
+    ),
+    # Randomness by key
+    Mistake(
+        "rows of other votes have the same words",
+        "randomness.keyed:KeyedRows.__init__",
+        "self._counts[at : at + self._size] + data[start:end] => data[start:end]",
+        (KEY, lambda tests, _: tests.test_words_are_as_defined()),
+    ),
+    Mistake(
+        "each call begins the words of a row anew",
+        "randomness.keyed:KeyedRows.next",
+        "self._used[rows] += 1 => self._used[rows] += 0",
+        (KEY, lambda tests, _: tests.test_words_are_as_defined()),
+    ),
+    Mistake(
+        "designs have the same words",
+        "mechanisms.released_votes:ReleasedVotes._law_bytes",
+        'law_of(["design", *_1, _2]) => law_of(["design"])',
+        (KEY, lambda tests, _: tests.test_whatever_differs_gives_independent_labels("design")),
+    ),
+    Mistake(
+        "an id with other votes passes for a retry",
+        "accounting.ledger_ids:entered",
+        "_rows_before(db, batch, new, number, tags=True) => _rows_before(db, batch, new, number)",
+        (KEY, lambda tests, folder: tests.test_an_id_that_was_charged_otherwise_is_refused("votes", folder)),
+    ),
+    Mistake(
+        "others may read a key",
+        "mechanisms.label_key:LabelKey.load",
+        "about.st_mode & 63 => about.st_mode & 0",
+        (KEY, lambda tests, folder: tests.test_a_key_that_others_may_read_or_write_is_refused(0o640, folder)),
     ),
     Mistake(
         "labels are drawn before they are paid for",

@@ -99,9 +99,14 @@ class Labels:
     @property
     def name(self) -> str:
         """The name by which a ledger knows the design."""
+        return _digest(self.release)
+
+    @property
+    def release(self) -> list[Any]:
+        """The problem and all tables, as plain values."""
         more = [part.table_hex for part in sorted(self.fewer, key=lambda part: part.present)]
         tables = [[float.fromhex(value).hex() for value in part] for part in (self.table_hex, *more)]
-        return _digest([plain_values(self.problem), tables])
+        return [plain_values(self.problem), tables]
 
 
 @dataclass

@@ -224,7 +224,7 @@ class Ledger:
         *,
         adjacency: str | None = None,
         note: str = "",
-        ids: Iterable[str] | None = None,
+        ids: Iterable[str] | Batch | None = None,
         again: bool = False,
     ) -> None:
         """Charge ``n`` uses of a mechanism to the budget. The charge is on disk when this returns: release after it.
@@ -471,7 +471,8 @@ class Ledger:
                 raise InputError("ids are for labels only. Pass a design or GaussianNoisyMax, or leave ids out.")
             batch.check_for(n)
             with entered(self.path, state, batch, again=again) as rows:
-                self._take(state, account, n, note, rows.repeated)
+                if batch.same < n:
+                    self._take(state, account, n - batch.same, note, rows.repeated)
         yield
 
     def _verified(self) -> State:

@@ -41,14 +41,26 @@ class Batch:
     """The ids of labels to be charged together: 16 bytes each in memory, the texts on disk.
 
     They are compared in the form of `darrm.votes.ids.compared_id`.
+
+    Parameters
+    ----------
+    ids : iterable of str
+    tags : bytes, 16 for each id, optional
+        Of keyed randomness (`darrm.randomness.keyed`): a row with the tag of a charged row has the same label.
+
+    Attributes
+    ----------
+    same : int
+        The number of rows that were charged before with the same tag, and are not charged again; known when the batch
+        is entered.
     """
 
-    def __init__(self, ids: Iterable[str] = ()) -> None:
-        self._digests = bytearray()
+    def __init__(self, ids: Iterable[str] = (), tags: bytes = b"") -> None:
+        self._digests, self.tags, self.same = bytearray(), bytearray(), 0
         self._texts: list[tuple[int, int]] = []  # rows and bytes of each block of the file of texts
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(1 << 20)  # noqa: SIM115  # see close
         try:
-            self.add(ids)
+            self.add(ids, tags)
         except BaseException:
             self.close()
             raise
@@ -60,8 +72,8 @@ class Batch:
         """Delete the file of texts."""
         self._file.close()
 
-    def add(self, ids: Iterable[str]) -> None:
-        """Add the ids of further rows."""
+    def add(self, ids: Iterable[str], tags: bytes = b"") -> None:
+        """Add the ids of further rows, and their tags."""
         texts = ids if isinstance(ids, Texts) else Texts.of(_single(ids))
         normal = as_compared(texts)
         blank = np.flatnonzero(np.diff(normal.ends, prepend=0) == 0)
@@ -72,6 +84,7 @@ class Batch:
         self._digests += b"".join(map(_digest, pieces))
         self._file.write(texts.data + texts.ends.tobytes())
         self._texts.append((len(texts), len(texts.data)))
+        self.tags += tags
 
     def check_for(self, labels: int) -> None:
         """`InputError` unless there is one id for each of ``labels`` labels."""
@@ -89,10 +102,11 @@ class Batch:
             row -= rows
         raise IndexError(row)
 
-    def parts(self, start: int) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
-        """The digests from row ``start`` on and their rows, in order, some thousand at a time."""
-        order = start + np.argsort(np.frombuffer(self._digests, dtype=f"S{_DIGEST}")[start:])
-        digests = np.frombuffer(self._digests, dtype=f"V{_DIGEST}")
+    def parts(self, rows: NDArray[np.intp], *, tags: bool = False) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
+        """The digests (or tags) of some rows and these rows, in order, some thousand at a time."""
+        of = self.tags if tags else self._digests
+        order = rows[np.argsort(np.frombuffer(of, dtype=f"S{_DIGEST}")[rows])]
+        digests = np.frombuffer(of, dtype=f"V{_DIGEST}")
         for first in range(0, len(order), _AT_ONCE):
             rows = order[first : first + _AT_ONCE]
             yield digests[rows].tobytes(), rows
@@ -128,7 +142,8 @@ def entered(path: Path, state: State, batch: Batch, *, again: bool, skip: bool =
     """Enter ids beside the ledger at ``path``, whose lock is held; on disk when the block ends without an error.
 
     ``state`` then records them, and must be written next. ``again`` allows ids that were charged before, ``skip`` skips
-    such rows if they are the first ones of the batch.
+    such rows if they are the first ones of the batch. Rows of a batch with tags that were charged with their tags are
+    neither charged nor refused: ``batch.same``.
 
     Raises
     ------
@@ -140,20 +155,25 @@ def entered(path: Path, state: State, batch: Batch, *, again: bool, skip: bool =
     """
     place = ids_of(path)
     with _blaming(place), _opened(place, path, state) as (db, known):
-        number = known.batches + 1
-        skipped = _leading(db, batch, number) if skip and not again else 0
+        number, new = known.batches + 1, np.arange(len(batch))
+        if batch.tags:
+            same = _rows_before(db, batch, new, number, tags=True)
+            new, batch.same = np.setdiff1d(new, same), len(same)
+        skipped = _leading(db, batch, number) if skip and not again and not batch.tags else 0
+        new = new[skipped:]
         repeated = 0
-        for digests, rows in batch.parts(skipped):
-            values = {"digests": digests, "count": len(rows), "batch": number}
-            insert = f"INSERT OR IGNORE INTO charged SELECT digest, :batch FROM ({_ROWS})"
-            inserted = db.execute(insert, values).rowcount
-            repeated += len(rows) - inserted
-            if repeated and not again:
-                _refuse(db, batch, skipped, number)
+        for tags in (False, True)[: 1 + bool(batch.tags)]:
+            for digests, rows in batch.parts(new, tags=tags):
+                values = {"digests": digests, "count": len(rows), "batch": number}
+                insert = f"INSERT OR IGNORE INTO charged SELECT digest, :batch FROM ({_ROWS})"
+                inserted = db.execute(insert, values).rowcount
+                repeated += len(rows) - inserted
+                if repeated and not again:
+                    _refuse(db, batch, new, number)
         yield Entered(skipped, repeated)
-        if skipped < len(batch):
+        if new.size:
             db.execute("UPDATE about SET last = ?", (number,))
-            state.ids = KeptIds(known.token, number, known.labels + len(batch) - skipped)
+            state.ids = KeptIds(known.token, number, known.labels + len(new))
             db.execute("COMMIT")
 
 
@@ -217,10 +237,12 @@ def _start(db: sqlite3.Connection, empty: bool) -> None:
     db.execute("INSERT INTO about VALUES (?, 0)", (secrets.token_hex(16),))
 
 
-def _rows_before(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> NDArray[np.intp]:
-    """The rows from ``start`` on whose id was charged before, in ascending order."""
+def _rows_before(
+    db: sqlite3.Connection, batch: Batch, among: NDArray[np.intp], number: int, *, tags: bool = False
+) -> NDArray[np.intp]:
+    """Those of some rows whose id (or tag) was charged before, in ascending order."""
     found = [np.zeros(0, dtype=np.intp)]
-    for digests, rows in batch.parts(start):
+    for digests, rows in batch.parts(among, tags=tags):
         query = f"SELECT i FROM ({_ROWS}) CROSS JOIN charged USING (digest) WHERE batch < :batch"
         values = {"digests": digests, "count": len(rows), "batch": number}
         at = [i for (i,) in db.execute(query, values)]
@@ -230,14 +252,21 @@ def _rows_before(db: sqlite3.Connection, batch: Batch, start: int, number: int) 
 
 def _leading(db: sqlite3.Connection, batch: Batch, number: int) -> int:
     """The number of rows at the beginning that were charged before."""
-    rows = _rows_before(db, batch, 0, number)
+    rows = _rows_before(db, batch, np.arange(len(batch)), number)
     return int(np.count_nonzero(rows == np.arange(len(rows))))
 
 
-def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> None:
-    rows = _rows_before(db, batch, start, number)
+def _refuse(db: sqlite3.Connection, batch: Batch, new: NDArray[np.intp], number: int) -> None:
+    rows = _rows_before(db, batch, new, number)
     if len(rows):
         text = batch.text(int(rows[0]))
+        if batch.tags:
+            raise RepeatedIdError(
+                f"{len(rows)} ids were charged before, with other votes, another key or design, or none; first "
+                f"{shown(text)}. {NOTHING_CHARGED} Use the key, design and votes of then, which give the "
+                "label of then, or leave these rows out; rows of other votes need other ids. Which rows these are can "
+                f"depend on votes, so keep this message where the votes are.{hint_of(text)}"
+            )
         many = f"{len(rows)} ids were charged before, first" if len(rows) > 1 else "One id was charged before:"
         raise RepeatedIdError(
             f"{many} {shown(text)}. {NOTHING_CHARGED} Leave out rows that have a label, and give rows "
@@ -245,7 +274,7 @@ def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> No
             f"themselves, --again (again=True) charges each as one label more.{hint_of(text)}"
         )
     seen: set[bytes] = set()
-    for row in range(start, len(batch)):
+    for row in new.tolist():
         digest = bytes(batch._digests[_DIGEST * row : _DIGEST * (row + 1)])
         if digest in seen:
             raise InputError(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 
 from darrm._validation import shown, truth
 from darrm.accounting.accounts import checked_note
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.ledger_file import held, write
-from darrm.accounting.ledger_ids import Entered, batch_of, entered
+from darrm.accounting.ledger_ids import Batch, Entered, batch_of, entered
 from darrm.accounting.released_once import check_ids
 from darrm.design.design import Design
 from darrm.errors import InputError, ResumedStreamWarning
@@ -35,8 +35,10 @@ class Stream:
         self._warned = False
         self._goes_on = False  # whether a row was charged; later rows cannot be skipped
 
-    def charge(self, n: int, ids: Texts | None) -> int:
+    def charge(self, n: int, ids: Texts | None, tags: bytes = b"") -> int:
         """Charge n further rows; returns how many of the first ones were charged before and must be skipped.
+
+        With ``tags``, of keyed randomness, none is skipped, and rows that were charged with theirs cost nothing more.
 
         Raises
         ------
@@ -46,6 +48,9 @@ class Stream:
             If rows that were charged before come later than at the beginning.
         """
         path = self._ledger.path
+        if ids is not None and tags:
+            self._charge_keyed(n, ids, tags)
+            return 0
         with batch_of(ids) as batch, held(path) as state:
             if batch is not None:
                 batch.check_for(n)
@@ -77,6 +82,11 @@ class Stream:
         self._goes_on = self._goes_on or rows.skipped < n
         self._at += n if batch is None else 0
         return rows.skipped
+
+    def _charge_keyed(self, n: int, ids: Texts, tags: bytes) -> None:
+        path, taken = self._ledger.path, self._ledger._taken
+        with closing(Batch(ids, tags)) as batch, held(path) as state, taken(state, self._account, n, "", batch, False):
+            write(path, state)
 
     def _passed(self, charged: int, n: int) -> Entered:
         """The treatment of n rows without ids, by the number of charged rows of the stream."""

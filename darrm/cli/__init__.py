@@ -20,14 +20,14 @@ import click
 
 from darrm import __version__
 from darrm.cli.completion import VARIABLE
-from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, ended_by, error_object, trace
+from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, current, ended_by, error_object, trace
 from darrm.cli.long_run import telling
 from darrm.cli.streams import kept_streams
 from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWarning
 
 _NAMES = (
     *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
-    *("constraints", "export", "audit", "demo", "completion"),
+    *("key", "constraints", "export", "audit", "demo", "completion"),
 )
 
 _OURS = (ImpossiblePriorWarning, RecoveredLabelsWarning)  # printed as lines of their own, always
@@ -91,9 +91,9 @@ def _run(arguments: Sequence[str], program: str) -> int:
         return BAD_INPUT.status
     except (Exception, KeyboardInterrupt) as error:
         ending, message = ended_by(error, program)
-        if ending is DEFECT:
-            click.echo(trace(error), err=True, nl=False)
-        _say(message)
+        if ending is DEFECT and trace(error):
+            run.say(trace(error).rstrip("\n"), "traceback")
+        _say(run, message, "error", code=ending.code, status=ending.status)
         if run.as_json and not run.printed:
             with suppress(OutputError):  # which is then what was said already
                 run.print(error_object(ending, message))
@@ -108,10 +108,10 @@ def _show_warning(
         otherwise(message, category, *where)
     elif str(message) not in said:
         said.add(str(message))
-        _say(str(message))
+        _say(current(), str(message), "warning")
 
 
-def _say(message: str) -> None:
+def _say(run: Run, message: str, event: str, **values: object) -> None:
     from darrm.cli.common import in_one_line
 
-    click.echo(f"darrm: {in_one_line(message)}", err=True)
+    run.say(f"darrm: {in_one_line(message)}", event, **values)

@@ -225,12 +225,24 @@ def _asks_for_json(context: click.Context, option: click.Parameter, given: bool)
     return given
 
 
+def _asks_for_log(context: click.Context, option: click.Parameter, given: bool) -> None:
+    if isinstance(context.obj, endings.Run):
+        context.obj.log_json = given
+
+
 json_option = click.option(
     "--json",
     "as_json",
     is_flag=True,
     callback=_asks_for_json,
     help="Print one JSON object and nothing else, whatever happens.",
+)
+log_json_option = click.option(
+    "--log-json",
+    is_flag=True,
+    expose_value=False,
+    callback=_asks_for_log,
+    help="Write standard error as JSON, one object a line, with time, event and message.",
 )
 profile_option = click.option(
     "--profile",
@@ -340,7 +352,7 @@ def in_one_line(message: str) -> str:
 
 def note(message: str) -> None:
     """A message for the reader, on standard error."""
-    click.echo(message, err=True)
+    endings.current().say(message)
 
 
 def wrote(*paths: Path | None) -> None:

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ class Run:
     def __init__(self, arguments: Sequence[str]) -> None:
         # As long as no command has read its options, and if it cannot, the word alone counts.
         options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        self.as_json = "--json" in options
+        self.as_json, self.log_json = "--json" in options, "--log-json" in options
         self.printed = False
 
     def check(self, arguments: Sequence[str]) -> None:
@@ -90,6 +91,14 @@ class Run:
         for word in arguments if self.as_json else ():
             if _is_standard_output(word.rpartition("=")[2]):
                 raise click.UsageError(f"--json prints on standard output, and that is {word}. Pass another path.")
+
+    def say(self, message: str, event: str = "note", **values: object) -> None:
+        """A line on standard error; with --log-json an object with the time, the event and further values."""
+        if not self.log_json:
+            click.echo(message, err=True)
+        elif message:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            click.echo(json.dumps({"time": now, "event": event, **values, "message": message.rstrip("\n")}), err=True)
 
     def print(self, values: Mapping[str, object]) -> None:
         """Print the one object; infinities are null."""

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-import click
-
 from darrm.cli.endings import INTERRUPTED, current, error_object
 
 T = TypeVar("T")
@@ -26,6 +24,7 @@ class _News:
     """What the command that runs does now, for `telling`; None while a bar says it."""
 
     words: str | None = None
+    rows = 0
 
 
 _news = _News()
@@ -37,15 +36,17 @@ def telling(command: str) -> Iterator[None]:
     if os.environ.get(QUIET):
         yield
         return
-    start, ended = time.perf_counter(), threading.Event()
-    _news.words = "at work"
+    start, ended, run = time.perf_counter(), threading.Event(), current()
+    _news.words, _news.rows = "at work", 0
 
     def tell() -> None:
         wait = _FIRST
         while not ended.wait(wait):
             wait = _EVERY
             if _news.words is not None:
-                click.echo(f"darrm {command}: {_news.words} ({time.perf_counter() - start:.0f} s)", err=True)
+                seconds = time.perf_counter() - start
+                said = f"darrm {command}: {_news.words} ({seconds:.0f} s)"
+                run.say(said, "progress", rows=_news.rows, seconds=round(seconds, 3))
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
@@ -54,6 +55,11 @@ def telling(command: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def reached(rows: int) -> None:
+    """Let `telling` say how many rows are done."""
+    _news.words, _news.rows = f"{rows:,} rows", rows
 
 
 @contextmanager

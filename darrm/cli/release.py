@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +16,22 @@ import click
 from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.suggestions import suggest_budget
-from darrm.errors import ExistsError
+from darrm.errors import DarrmError, ExistsError, InputError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed, wording
 
 if TYPE_CHECKING:
+    from darrm.accounting.ledger import Ledger
     from darrm.design.design import Design
+    from darrm.mechanisms.label_key import LabelKey
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
+_BY_KEY = (
+    "All randomness is computed from the key. A guarantee of the labels alone is then computational, and holds if the "
+    "key is as secret as the votes and each id stands for one row of votes."
+)
 _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
 
@@ -79,7 +87,18 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "the charge covers it. For fresh voters only a total that covers the votes themselves covers it; if the total does "
     "not, nothing is released.",
 )
+@click.option(
+    "--key",
+    "key_path",
+    type=common.PATH,
+    help="Compute the randomness of each row from this key (darrm key), its id and its votes: a retry gives the same "
+    "labels, and a ledger charges them once. The guarantee is then computational and rests on the key, which must be "
+    "as secret as the votes; an id must stand for one row of votes (docs/howto/streams.md, Randomness by key) [the "
+    "operating system's randomness].",
+)
+@click.option("--note", default="", help="With --ledger: one line that describes the charge [none].")
 @common.json_option
+@common.log_json_option
 def command(
     file: Path,
     votes_path: Path,
@@ -90,36 +109,50 @@ def command(
     overwrite: bool,
     ledger_path: Path | None,
     again: bool,
+    key_path: Path | None,
+    note: str,
     as_json: bool,
 ) -> None:
     """Release one private label for each row of a votes file, with the noise of the design or mechanism in FILE."""
     import numpy as np
 
     from darrm import votes
+    from darrm.cli.long_run import reached
     from darrm.cli.outputs import refuse_ledger
     from darrm.design.design import Design
+    from darrm.mechanisms.label_key import NO_IDS, LabelKey
     from darrm.mechanisms.own_votes import OwnVotes
     from darrm.storage.atomic import check_place, is_device, resolved
     from darrm.votes.header import voters_of
 
-    if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
+    start = time.perf_counter()
+    if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path, key_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
     if again and ledger_path is None:
         raise click.UsageError("--again goes with --ledger: without one nothing is charged.")
+    if note and ledger_path is None:
+        raise click.UsageError("--note goes with --ledger: without one nothing is charged.")
+    if again and key_path is not None:
+        raise click.UsageError("--again goes without --key: with a key the same votes have the same label again.")
     refuse_ledger(out)
     check_place(out)
+    key = None if key_path is None else LabelKey.load(key_path)
     made: Any = common.load_release(file)
     problem = made.problem
-    known = out.exists()
+    known, ledger = out.exists(), None
+    ids: Any = None
     if ledger_path is not None:
         from darrm.accounting.ledger import Ledger
 
         ledger = Ledger(ledger_path)  # which gives labels of an interrupted release their name, perhaps this one
-        overwrite = overwrite and known == out.exists()
+        # By key this release writes the same labels; else they were paid for, and must not be lost.
+        overwrite = overwrite and (known == out.exists() or key is not None)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
         if without_privacy(problem.groups):
             rule = "release them again only with a ledger, which charges them again"
+        if key is not None:
+            rule = "by the same key --overwrite writes the same labels again"
         raise ExistsError(
             f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
             f"votes, {rule}."
@@ -128,42 +161,56 @@ def command(
     taken = voters_of(problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
-    counted = None if layout == "voters" else _counted(made, votes_path, layout, columns)
-    draw, charged_file, kept = _draws(made), None, ExitStack()
+    counted = None if layout == "voters" else _counted(made, votes_path, layout, columns, key)
+    draw, charged_file, kept = _draws(made, key), None, ExitStack()
     seen: Any = OwnVotes(made, votes_are_public) if isinstance(made, Design) else ()
-    if ledger_path is not None:
+    if ledger is not None:
         from darrm.accounting.ledger_ids import Batch
 
         ids = kept.enter_context(closing(Batch()))
-        charged_file = ledger.releasing(made, lambda: labels.n, out, ids=lambda: ids if len(ids) else None, again=again)
+        charged_file = ledger.releasing(
+            made, lambda: labels.n, out, note=note, ids=lambda: ids if len(ids) else None, again=again
+        )
     with kept, votes.writing_labels(out, charged_file, names=answers) as labels:
         for block in counted or votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name):
             if (
                 seen is not None and seen
             ):  # of the whole file, which one block need not be; a refusal leaves no label and no charge
                 seen.add(np.count_nonzero(block.votes == 1, axis=1))
-            labels.write(block.ids, draw(block))
-            if ledger_path is not None and block.has_ids:
-                ids.add(block.ids)
+            if key is not None and not block.has_ids:
+                raise InputError(NO_IDS)
+            drawn, tags = draw(block)
+            labels.write(block.ids, drawn)
+            if ledger is not None and block.has_ids:
+                ids.add(block.ids, tags)
             voters = getattr(block, "voters", ())
+            reached(labels.n)
     n = labels.n
-    status = None if ledger_path is None else ledger.status()
+    charged = n if ledger is None else n - ids.same
+    status = None if ledger is None else ledger.status()
     guarantee, how, reversed_ = _of_one_label(made)
     if as_json:
         common.print_json(
             {
                 "labels": n,
                 "out": str(out),
+                "design": str(file),
+                "design_digest": _digest(made),
+                "votes": str(votes_path),
+                "by_key": key is not None,
                 **guarantee,
                 "columns": {f"group {g}": list(own) for g, own in enumerate(_of_groups(problem, voters), 1)},
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+                "seconds": round(time.perf_counter() - start, 3),
+                **({} if ledger is None else _of_charge(ledger, made, charged)),
                 **({} if status is None else {"ledger": status}),
             }
         )
     order = "" if counted else _order(problem, voters, named=by_name is not None)
-    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}")
+    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
     if reversed_:
         common.note(reversed_)
-    if status is not None:
+    if ledger is not None and status is not None:
         remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"
         settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
@@ -174,39 +221,69 @@ def command(
             for problem, absent in rests_on
         )
         rests = rests or wording.of_noisy_max(None).removeprefix("This holds for any numbers of teachers and classes, ")
+        before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
-            f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
+            f"{before}Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )
     else:
-        common.note(f"{_several(problem)} Without --ledger, nothing notices that a row comes again.")
+        unnoticed = "a row comes again" if key is None else "an id comes again with other votes"
+        common.note(f"{_several(problem)} Without --ledger, nothing notices that {unnoticed}.")
         if n > 1 and not as_json:
             suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1))
 
 
-def _draws(made: Design | GaussianNoisyMax) -> Callable[[Any], Any]:
-    """The labels of a block of votes."""
+def _digest(made: Any) -> str:
+    """The digest by which a ledger knows a design or noise."""
+    from darrm.accounting.accounts import Labels, NoisyLabels
+    from darrm.design.design import Design
+
+    return Labels.of(made).name if isinstance(made, Design) else NoisyLabels.of(made.sigma).name
+
+
+def _of_charge(ledger: Ledger, made: Any, charged: int) -> dict[str, Any]:
+    """The charge of a release, and the budget after it; the labels are out, so this does not end the command."""
+    spent: tuple[float | None, float | None] = (None, None)
+    try:
+        spent = ledger.spent()
+    except DarrmError as error:
+        common.note(f"The spent budget could not be certified: {error}")
+    named = dict(zip(("spent_epsilon", "spent_delta"), spent, strict=True))
+    return {"ledger_path": str(ledger.path), "charged": charged, "left": ledger.remaining(made), **named}
+
+
+def _draws(made: Design | GaussianNoisyMax, key: LabelKey | None) -> Callable[[Any], tuple[Any, bytes]]:
+    """The labels of a block of votes, and the tags of its rows by a key."""
     from darrm import votes
     from darrm.design.design import Design
     from darrm.mechanisms.decision import PrivateDecision
 
     if isinstance(made, Design):
         mechanism = PrivateDecision(made)
-        return lambda block: mechanism.release(block.votes, public=True)
+        if key is not None:
+            return lambda block: mechanism._labels_and_tags(block.votes, block.ids, key)
+        return lambda block: (mechanism.release(block.votes, public=True), b"")
     classes, noisy = made.classes or 0, made
-    return lambda block: noisy.release(
-        votes.counts(block.votes, classes) if isinstance(block, votes.VotesBlock) else block.counts
+    if key is not None:
+        return lambda block: noisy._labels_and_tags(votes.counts(block.votes, classes), block.ids, key)
+    return lambda block: (
+        noisy.release(votes.counts(block.votes, classes) if isinstance(block, votes.VotesBlock) else block.counts),
+        b"",
     )
 
 
-def _counted(made: Design | GaussianNoisyMax, path: Path, layout: str, columns: str | None) -> list[Any]:
+def _counted(
+    made: Design | GaussianNoisyMax, path: Path, layout: str, columns: str | None, key: LabelKey | None
+) -> list[Any]:
     """The counts of a file for noisy max, all at once."""
     from darrm import votes
     from darrm.design.design import Design
 
     if isinstance(made, Design) or columns is not None:
         raise click.UsageError(f"--layout {layout} is for noisy max without --columns, which is for --layout voters.")
+    if key is not None:
+        raise click.UsageError(f"--layout {layout} goes without --key, which is for --layout voters.")
     names = () if made.problem is None else made.problem.names  # a file of noisy max has them
     return [votes.read_counts(path, names, tall=layout == "rows", K=made.K)]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from darrm.cli.endings import current
+
 if TYPE_CHECKING:
     from darrm.design.design import Design
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
@@ -19,7 +21,7 @@ _QUERIES = (100, 10, 1)
 
 def suggest(what: str, *command: object) -> None:
     """Say on standard error what a command is good for, and the command below it."""
-    click.echo(f"{what}:\n  {darrm_line(*command)}", err=True)
+    current().say(f"{what}:\n  {darrm_line(*command)}", "suggestion")
 
 
 def line(*words: object) -> str:

@@ -2,6 +2,7 @@ from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax as ConfidentN
 from darrm.mechanisms.decision import DaRRM as DaRRM
 from darrm.mechanisms.decision import PrivateDecision as PrivateDecision
 from darrm.mechanisms.exponential_mechanism import ExponentialMechanism as ExponentialMechanism
+from darrm.mechanisms.label_key import LabelKey as LabelKey
 from darrm.mechanisms.noisy_max import GaussianNoisyMax as GaussianNoisyMax
 from darrm.mechanisms.noisy_max import LaplaceNoisyMax as LaplaceNoisyMax
 from darrm.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip

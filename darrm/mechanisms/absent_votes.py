@@ -11,7 +11,7 @@ from darrm.design.design import Design
 from darrm.mechanisms.class_labels import Labels, as_labels
 from darrm.mechanisms.class_votes import ClassVotes, check_votes
 from darrm.randomness.choices import uniform
-from darrm.randomness.coins import WordSource
+from darrm.randomness.coins import WordSource, of_rows
 from darrm.votes.answers import in_numbers
 
 _CELLS = 1 << 20  # counts or votes at a time, for memory
@@ -41,13 +41,18 @@ class AbsentVotes:
         check_votes(votes, self._C, row, absent=True)
         return votes.astype(np.int16)
 
+    def law(self, cases: NDArray[Any]) -> NDArray[np.int64]:
+        """What the probabilities of each label depend on: votes for each class in each group, shape (n, groups * C)."""
+        return self._counted(cases).reshape(len(cases), len(self._totals) * self._C)
+
     def labels(self, cases: NDArray[Any], draw: WordSource) -> Labels:
         """One label for each row of checked votes."""
         groups, answers = len(self._totals), self._design.problem.n_answers
         found = as_labels(np.zeros(len(cases)), answers)
         step = max(1, _CELLS // max(self.K, groups * (self._C + 1)))
         for start in range(0, len(cases), step):
-            found[start : start + step] = self._drawn(self._counted(cases[start : start + step]), draw)
+            rows = slice(start, start + step)
+            found[rows] = self._drawn(self._counted(cases[rows]), of_rows(draw, rows))
         return found
 
     def _counted(self, votes: NDArray[Any]) -> NDArray[np.int64]:
@@ -64,9 +69,9 @@ class AbsentVotes:
             rows = np.flatnonzero(which.ravel() == at)
             if any(present):
                 theirs = counts[rows][:, [g for g, count in enumerate(present) if count]]
-                found[rows] = self.of(present).of_counts(theirs, draw)
+                found[rows] = self.of(present).of_counts(theirs, of_rows(draw, rows))
             else:
-                found[rows] = self._without[uniform(np.full(len(rows), len(self._without)), draw)]
+                found[rows] = self._without[uniform(np.full(len(rows), len(self._without)), of_rows(draw, rows))]
         return found
 
     def of(self, present: tuple[int, ...]) -> ClassVotes:

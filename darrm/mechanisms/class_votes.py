@@ -18,7 +18,7 @@ from darrm.problem.class_tables import block_sizes, is_symmetric, masses
 from darrm.problem.counts import sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.randomness.choices import Choices, uniform
-from darrm.randomness.coins import WordSource
+from darrm.randomness.coins import WordSource, of_rows
 from darrm.votes.answers import in_numbers
 from darrm.votes.rows import other_than
 
@@ -70,13 +70,19 @@ class ClassVotes:
         check_votes(votes, self._C, row)
         return as_labels(votes, self._C)
 
+    def law(self, cases: NDArray[Any]) -> Numbers:
+        """What the probabilities of each label depend on: votes for each class in each group, shape (n, groups * C)."""
+        return self._counted(cases).reshape(len(cases), len(self._totals) * self._C)
+
     def labels(self, cases: NDArray[Any], draw: WordSource) -> Labels:
         """One label for each row of checked votes."""
-        return self._joined(self.of_counts(self._counted(cases[rows]), draw) for rows in self._parts(len(cases)))
+        return self._joined(
+            self.of_counts(self._counted(cases[rows]), of_rows(draw, rows)) for rows in self._parts(len(cases))
+        )
 
     def of_counts(self, counts: Numbers, draw: WordSource) -> Labels:
         """One label for each vector of counts, shape (n, groups, C), each of the sum of its group."""
-        return self._joined(self._drawn(counts[rows], draw) for rows in self._parts(len(counts)))
+        return self._joined(self._drawn(counts[rows], of_rows(draw, rows)) for rows in self._parts(len(counts)))
 
     def _parts(self, n: int) -> Iterator[slice]:
         step = max(1, _CELLS // max(self.K, len(self._totals) * self._C))
@@ -101,8 +107,9 @@ class ClassVotes:
                 left = self._totals[g] - np.cumsum(counts[:, g, :-1], axis=1)
                 case += ranks[np.arange(self._C - 1), left].sum(axis=1)
             return as_labels(self._choices.draw(case, draw), self._n_answers)
-        # Which of the classes of a block comes first makes no difference: all are equally likely.
-        order = np.argsort(-counts[:, 0], axis=1)
+        # Classes of equal counts are equally likely, so their order makes no difference to the probabilities. It is
+        # the same on every machine, because a label of keyed randomness must be.
+        order = np.argsort(-counts[:, 0], axis=1, kind="stable")
         case = self._places.of(np.take_along_axis(counts[:, 0], order, axis=1))
         entry = self._choices.draw(case, draw)
         entry += uniform(self._sizes[case, entry], draw)

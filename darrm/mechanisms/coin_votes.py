@@ -52,6 +52,10 @@ class CoinVotes:
         cases = np.asarray(ones @ self._ones, dtype=np.intp)
         return cases if self._present is None else cases + np.asarray(known @ self._present, dtype=np.intp)
 
+    def law(self, cases: NDArray[np.intp]) -> NDArray[np.int64]:
+        """What the probabilities of each label depend on, shape (n, 1)."""
+        return np.asarray(cases, dtype=np.int64)[:, np.newaxis]
+
     def labels(self, cases: NDArray[np.intp], draw: WordSource) -> NDArray[np.uint8]:
         """One label for each case."""
         return self._coins.flip(cases, draw)

@@ -12,11 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from darrm._validation import MAX_SIZE, plain, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.mechanisms.class_labels import Labels
+from darrm.mechanisms.label_key import NO_IDS, Key, LabelKey, keyed, keyed_words, law_of
 from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.voter_names import compared
-from darrm.randomness.coins import WordSource
+from darrm.randomness.coins import WordSource, of_rows
+from darrm.randomness.keyed import KeyedWords
 from darrm.randomness.words import word_source
 from darrm.votes.files import VotesTable
+from darrm.votes.ids import SeenIds
 from darrm.votes.names_above import check_frame
 from darrm.votes.rows import Texts, VotesBlock, numbers
 
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
 
 _CHUNK = 1 << 16
-Charge = Callable[[int, Texts | None], int]  # from a number of rows and their ids to the number of first rows to skip
+# From a number of rows, their ids and, by a key, their tags to the number of first rows to skip.
+Charge = Callable[..., int]
 _KINDS = "biuf"
 _NAMES_OF = ("columns", "keys", "_fields", "__fields__")  # frames; series, mappings; named tuples; rows of Spark
 
@@ -46,6 +50,9 @@ class Sampler(Protocol):
     def cases(self, votes: NDArray[Any], row: int) -> NDArray[Any]:
         """The cases of rows of numbers, shape (n, K) to (n, ...), to draw labels from; errors count from ``row``."""
 
+    def law(self, cases: NDArray[Any]) -> NDArray[np.int64]:
+        """What the probabilities of each label depend on, shape (n, k)."""
+
     def labels(self, cases: NDArray[Any], draw: WordSource) -> Labels:
         """One label for each case, shape (n,)."""
 
@@ -61,9 +68,18 @@ class ReleasedVotes:
 
     def __init__(self, design: Design, sampler: Sampler) -> None:
         self._released_by, self._sampler = design, sampler
+        self._law_digest: bytes | None = None
         self._named = getattr(design.problem, "voters", None) is not None
 
-    def release(self, votes: ArrayLike, rng: np.random.Generator | None = None, *, public: bool = False) -> Labels:
+    def release(
+        self,
+        votes: ArrayLike,
+        rng: np.random.Generator | None = None,
+        *,
+        public: bool = False,
+        key: Key | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> Labels:
         """One private label for each row of votes.
 
         Parameters
@@ -77,6 +93,12 @@ class ReleasedVotes:
             randomness comes from the operating system.
         public : bool
             Whether the votes behind the prior of the design are public, if it was read from votes: `priors.votes`.
+        key : LabelKey or path, optional
+            Compute the randomness of each row from this key and its id, so that the same row has the same label in
+            every call. The guarantee is then computational and rests on the key, which must be as secret as the votes;
+            an id must stand for one row of votes: see `LabelKey`.
+        ids : iterable of str, optional
+            With a key, one for each row.
 
         Returns
         -------
@@ -87,7 +109,7 @@ class ReleasedVotes:
         ------
         InputError
             If the shape is wrong or a vote has another value; if these may be the votes that the prior was read from,
-            by the numbers of ones, unless ``public``.
+            by the numbers of ones, unless ``public``. If a key comes without ids, or an id is there twice.
 
         Notes
         -----
@@ -99,7 +121,11 @@ class ReleasedVotes:
         row = rows.shape == (self._sampler.K,)
         cases = self._cases(rows[np.newaxis] if row else rows)
         OwnVotes(self._released_by, public).add_cases(cases)
-        labels = self._flip(cases, word_source(rng, stacklevel=3))
+        if key is None and ids is None:
+            draw = word_source(rng, stacklevel=3)
+        else:
+            draw = keyed_words(key, ids, rng, self._law_bytes(), self._of_law(cases))
+        labels = self._flip(cases, draw)
         label: Any = labels[0] if row else labels
         return label  # type: ignore[no-any-return]  # a label, as numpy's functions give for one row
 
@@ -113,6 +139,7 @@ class ReleasedVotes:
         rows: int = _CHUNK,
         rng: np.random.Generator | None = None,
         public: bool = False,
+        key: Key | None = None,
     ) -> Iterator[Labels]:
         """Private labels for a stream of votes, in memory that does not grow with it.
 
@@ -137,6 +164,10 @@ class ReleasedVotes:
         rng : numpy.random.Generator, optional
         public : bool
             As in `release`.
+        key : LabelKey or path, optional
+            As in `release`; the blocks must have ids. Nothing is skipped then: a row that the ledger charged before,
+            with this key and these votes, has the same label again, at no charge. If its id was charged otherwise, the
+            block is refused.
 
         Yields
         ------
@@ -167,6 +198,8 @@ class ReleasedVotes:
         if not isinstance(blocks, Iterable):
             raise refusal("blocks", "an iterable of arrays of votes", blocks)
         rows = whole("rows", rows, high=MAX_SIZE)
+        if key is not None:
+            return self._by_key(blocks, charge, rows, keyed(key, rng, again), public)
         return self._charged(blocks, charge, rows, word_source(rng, stacklevel=3), public)
 
     def _charged(
@@ -188,6 +221,49 @@ class ReleasedVotes:
                     yield self._flip(cases[left_out:], draw)
 
         return released()
+
+    def _by_key(
+        self,
+        blocks: Iterable[ArrayLike | VotesBlock],
+        charge: Charge,
+        rows: int,
+        key: LabelKey,
+        public: bool,
+    ) -> Iterator[Labels]:
+        """`_charged` with the randomness of a key, without skipped rows."""
+        own, seen = OwnVotes(self._released_by, public), SeenIds("The stream", 0)
+
+        def released() -> Iterator[Labels]:
+            for cases, ids in self._gathered(blocks, rows):
+                own.add_cases(cases)
+                if ids is None:
+                    raise InputError(NO_IDS)
+                seen.add(ids)
+                words = key._rows(self._law_bytes(), self._of_law(cases), ids)
+                if len(cases):
+                    charge(len(cases), ids, words.tags)
+                yield self._flip(cases, KeyedWords(words))
+
+        return released()
+
+    def _labels_and_tags(self, votes: ArrayLike, ids: Texts, key: LabelKey) -> tuple[Labels, bytes]:
+        """The labels of rows by a key, and the tags by which a ledger knows the rows."""
+        cases = self._cases(votes)
+        words = key._rows(self._law_bytes(), self._of_law(cases), ids)
+        return self._flip(cases, KeyedWords(words)), words.tags
+
+    def _law_bytes(self) -> bytes:
+        """What stands for the design where randomness is computed from a key."""
+        if self._law_digest is None:
+            from darrm.accounting.accounts import Labels as Account
+
+            design = self._released_by
+            alone = [chance.hex() for chance in design.answers_without_votes] if design.absent else []
+            self._law_digest = law_of(["design", *Account.of(design).release, alone])
+        return self._law_digest
+
+    def _of_law(self, cases: NDArray[Any]) -> NDArray[np.int64]:
+        return _by_chunks(lambda start: self._sampler.law(cases[start : start + _CHUNK]), len(cases))
 
     def _cases(self, votes: ArrayLike, row: int = 0) -> NDArray[Any]:
         """The case of each row; errors count rows from ``row``."""
@@ -245,10 +321,14 @@ class ReleasedVotes:
         return block.votes
 
     def _flip(self, cases: NDArray[Any], draw: WordSource) -> Labels:
-        return _by_chunks(lambda start: self._sampler.labels(cases[start : start + _CHUNK], draw), len(cases))
+        def part(start: int) -> Labels:
+            rows = slice(start, start + _CHUNK)
+            return self._sampler.labels(cases[rows], of_rows(draw, rows))
+
+        return _by_chunks(part, len(cases))
 
 
-def _free(n: int, ids: Texts | None) -> int:
+def _free(n: int, ids: Texts | None, tags: bytes = b"") -> int:
     return 0
 
 

@@ -22,7 +22,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.randomness.coins import Words, WordSource, system_words
+from darrm.randomness.coins import Words, WordSource, of_rows, system_words
 
 _WORD = 64
 
@@ -64,7 +64,7 @@ class Choices:
             out += own < word
             tied |= own == word
         for i in np.flatnonzero(tied).tolist():
-            out[i] = self._settled(int(which[i]), int(word[i]), words)
+            out[i] = self._settled(int(which[i]), int(word[i]), of_rows(words, slice(i, i + 1)))
         return out
 
     def _sums(self, case: int) -> list[Fraction]:
@@ -98,7 +98,7 @@ def uniform(sizes: NDArray[np.intp], words: WordSource = system_words, word_bits
     while left.size:
         size: Words = sizes[left].astype(np.uint64)
         last = most - (most % size + np.uint64(1)) % size  # below which each remainder is equally frequent
-        word = words(left.size)
+        word = of_rows(words, left)(left.size)
         fine = word <= last
         out[left[fine]] = (word % size)[fine]
         left = left[~fine]

@@ -28,6 +28,12 @@ class WordSource(Protocol):
     def __call__(self, n: int) -> Words: ...
 
 
+def of_rows(draw: WordSource, which: NDArray[np.intp] | slice) -> WordSource:
+    """The source for some of the rows that a source draws for: itself, unless each row has words of its own."""
+    part = getattr(draw, "of", None)  # of `darrm.randomness.keyed.KeyedWords`
+    return draw if part is None else part(which)
+
+
 def system_words(n: int) -> Words:
     """n words from the operating system's cryptographic generator."""
     return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
@@ -74,7 +80,7 @@ class Coins:
         for words in self._words[1:]:
             if not tied.size:
                 break
-            threshold, word = words[which[tied]], draw(tied.size)
+            threshold, word = words[which[tied]], of_rows(draw, tied)(tied.size)
             out[tied] = word < threshold
             tied = tied[word == threshold]
         if self._sure.any():

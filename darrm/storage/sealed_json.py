@@ -77,7 +77,9 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
         digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
         content = json.loads(text, object_pairs_hook=unique, parse_float=_read_float)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
+        # The bytes of a file that is no text are not shown, because it may be a key.
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise InputError(f"{name} is not a whole JSON file ({reason}). {again}") from error
     if not isinstance(content, dict) or content.get("format") != form:
         raise InputError(f'{name} is not a {kind} file: its format is not "{form}". {again}')
     if type(content.get("version")) is not int or content["version"] != edition:

@@ -179,7 +179,8 @@ def test_many_ids_in_parts() -> None:
     """Digests come in order, each with its row, and texts by their rows."""
     batch = Batch(f"q{i}" for i in range(70_000))
     batch.add(Texts.of(["\u00e9", "v"]))
-    found = [(digests[16 * i : 16 * i + 16], row) for digests, rows in batch.parts(5) for i, row in enumerate(rows)]
+    parts = batch.parts(np.arange(5, 70_002))
+    found = [(digests[16 * i : 16 * i + 16], row) for digests, rows in parts for i, row in enumerate(rows)]
     assert sorted(row for _, row in found) == list(range(5, 70_002))
     assert [digest for digest, _ in found] == sorted(digest for digest, _ in found)
     assert [batch.text(row) for row in (0, 69_999, 70_000, 70_001)] == ["q0", "q69999", "\u00e9", "v"]
@@ -359,6 +360,38 @@ def test_a_kill_at_any_step_charges_all_or_nothing(design: darrm.Design, tmp_pat
         at += 1
     assert at > 15
     assert charged == {True, False}
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_after_a_kill_at_any_step_a_retry_by_key_gives_the_labels_and_charges_once(
+    design: darrm.Design, tmp_path: Path
+) -> None:
+    at, charged, mechanism = 0, set(), darrm.mechanisms.DaRRM(design)
+    key, rows = darrm.mechanisms.LabelKey(bytes(32)), block(["a", "b"])
+    known = mechanism.release(rows.votes, key=key, ids=["a", "b"]).tolist()
+    while True:
+        book = Ledger.create(tmp_path / f"{at}.json", design, voters="fresh", **BUDGET)
+        child = os.fork()
+        if not child:
+            try:
+                steps(at)
+                list(mechanism.release_blocks([rows], ledger=book, key=key))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL)
+        charged.add(Ledger(book.path).status()["released"])
+        (labels,) = mechanism.release_blocks([rows], ledger=book, key=key)
+        assert labels.tolist() == known
+        assert book.status()["ids"] == book.status()["released"] == 2
+        assert len(kept(book)) == 4  # of each row the id and the tag
+        if status == 0:
+            break
+        at += 1
+    assert at > 15
+    assert charged == {0, 2}
 
 
 # Released again

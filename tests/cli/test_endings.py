@@ -34,6 +34,7 @@ WELL = {
     "verify --independent": ["verify", "gamma.json", "--independent"],
     "verify table": ["verify", "table.csv"],
     "release": ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"],
+    "key": ["key", "new.key"],
     "compare": ["compare", *PROBLEM],
     "compare at one total": ["compare", *VOTERS, *BUDGET],
     "table": ["table", "--K", "3", "--m", "1,2", "--epsilon", "0.1", "--out", "new.csv"],
@@ -197,7 +198,7 @@ def test_before_the_command(run: Run) -> None:
     assert code(run("verify", "gamma.json", at=0)) == (2, "bad-input")
 
 
-@pytest.mark.parametrize("name", sorted(WELL.keys() - {"demo", "table"}))
+@pytest.mark.parametrize("name", sorted(WELL.keys() - {"demo", "key", "table"}))
 def test_a_bad_file_or_value(run: Run, name: str) -> None:
     for path in ("gamma.json", "table.csv", "ledger.json"):
         Path(path).write_text("{}", encoding="utf-8")
@@ -305,6 +306,7 @@ WORK = {
     "verify": "darrm.design.design.load",
     "verify --independent": "darrm.independent.check",
     "release": "darrm.votes.blocks",
+    "key": "darrm.mechanisms.label_key.LabelKey.create",
 }
 
 

@@ -35,6 +35,7 @@ COMMANDS = [
     f"plan --K 5 --epsilon 1 --prior uniform --queries 2 {LIMITED}",
     f"plan --group 3:1 --group 2:.4 --accuracy .7,.6 --queries 2 {LIMITED}",
     f"plan --K 4 --epsilon auto --at-most 3 --base-accuracy .8 --queries 2 {LIMITED}",
+    "key labels.key",
     "release gamma.json --votes votes.csv --out labels.csv",
     "release absent.json --votes absent.csv --out labels.csv",
     "release gamma.json --votes votes.csv --out labels.csv --ledger ledger",

@@ -1,0 +1,31 @@
+"""Release the labels of one night, once, however often this runs: python nightly.py 2026-11-28"""
+
+import json
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+DARRM = [sys.executable, "-m", "darrm"]
+
+
+def release(night: date) -> int:
+    """The exit status of darrm: 0 done, 3 budget spent, 5 try again, 6 other votes under an id of before."""
+    key, out = Path(f"keys/{night:%Y-%m}.key"), Path(f"labels/{night}.csv")
+    if not key.exists():
+        subprocess.run([*DARRM, "key", str(key)], check=True)
+    command = [*DARRM, "release", "design.json", "--votes", f"votes/{night}.csv", "--out", str(out), "--overwrite"]
+    command += ["--ledger", "ledger.json", "--key", str(key), "--note", str(night), "--json", "--log-json"]
+    ended = subprocess.run(command, stdout=subprocess.PIPE)
+    answer = json.loads(ended.stdout)
+    if ended.returncode:
+        return ended.returncode
+    left = answer["left"]
+    print(f"{night}: {answer['labels']} labels, {answer['charged']} charged, left: {'any' if left is None else left}")
+    if left is not None and left < 7 * answer["labels"]:
+        print("The budget ends within a week.", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(release(date.fromisoformat(sys.argv[1])))
