@@ -216,7 +216,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "privacy_profile": [{"gamma": GAMMA, "problem": PROBLEM, "epsilons": [0.0, 1.0]}],
         "repair": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
         "verify": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
-        "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)]}],
+        "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)], "bits": 8}],
         "accounting.compose": [
             {"design": DESIGN, "queries": 2, "delta": 0.5, "voters": "fresh", "tolerance": 0.5},
             counted | {"design": FLIPS, "delta": 0.25, "tolerance": 0.5},
@@ -395,6 +395,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "labels.CountKernel.kernel": {"k": 1},
         "labels.CountKernel.posterior": {"eta": [0.5], "output": 1, "X": BAG["X"]},
         "Design.probabilities": {"counts": [[2, 0], [0, 1]]},
+        "Design.rounded": {"bits": 8},
         "Design.with_present": {"present": [1, 1]},
         "MajorityProblem.with_present": {"present": [3]},
         "MajorityProblem.named": {"labels": [[0, 1]]},
