@@ -1,7 +1,7 @@
 """One label over secret shares: the exact table of a design as polynomials over a prime field, and what draws from it.
 
 Case.  The numbers of votes in each group are one integer x, a sum over the votes. Answer o is released if exactly o of
-the sums c_j of the first answers' probabilities at x are at most U, uniform on [0, 1), as in `darrm.randomness.choices`.
+the sums c_j of the first answers' probabilities at x are at most U, uniform on [0, 1): `darrm.randomness.choices`.
 Table.  Digit i of c_j is a polynomial in x over GF(p) through all cases: K - 1 products for the powers of x, and all
 digits of all sums are then linear in them. So nobody sees x, and the digits are those of the table, to the last bit.
 Coin.  Digit i of U is the exclusive or of bits that t + 1 parties draw, so no t of them know it. With d_i = 1 where the
@@ -82,7 +82,7 @@ class Circuit:
     def work(self) -> int:
         """Products of each label, about: what its time is in proportion to."""
         voters = len(self.steps)
-        return voters + self.coefficients.shape[1] + 3 * self.sums * self.digits
+        return voters + int(self.coefficients.shape[1]) + 3 * self.sums * self.digits
 
 
 def _votes(problem: ByGroups) -> Numbers:
@@ -108,7 +108,7 @@ def _prime_from(n: int) -> int:
 
 
 def _lagrange(points: Numbers, p: int) -> Numbers:
-    """Row i: the coefficients, lowest first, of the polynomial over GF(p) that is 1 at points[i] and 0 at the others."""
+    """Row i: coefficients, lowest first, of the polynomial over GF(p) that is 1 at points[i] and 0 at the others."""
     n = len(points)
     whole = np.zeros(n + 1, dtype=np.int64)  # the product of all X - x_i
     whole[0] = 1
@@ -122,7 +122,7 @@ def _lagrange(points: Numbers, p: int) -> Numbers:
     at = np.zeros(n, dtype=np.int64)
     for k in range(n - 1, -1, -1):
         at = (at * points + made[:, k]) % p
-    return made * np.array([[pow(value, -1, p)] for value in at.tolist()]) % p
+    return np.asarray(made * np.array([[pow(value, -1, p)] for value in at.tolist()]) % p)
 
 
 class Shared:
@@ -146,6 +146,10 @@ class Shared:
         """An array of which every party holds its shares already."""
         return self._type(self._type.sectype.field.array(shares.astype(object)))
 
+    def joined(self, parts: list[Any]) -> Any:
+        """Arrays of shares, one below the other."""
+        return self._mpc.np_concatenate(parts)
+
     async def of_inputs(self, bits: Any) -> Numbers:
         """What is opened to see that inputs are votes: b (1 - b) of each, and of the sum of each voter's; 0 if so."""
         values = await self._values(bits)
@@ -156,7 +160,7 @@ class Shared:
         return await self.opened(b * (1 - b))
 
     async def labels(self, bits: Any) -> Any:
-        """Shares of what `answers` takes when it is opened: shape (sums * n,)."""
+        """Shares of what `answers` takes when it is opened, shape (sums * n,); complete when this returns."""
         mpc, of, p = self._mpc, self._of, self._of.prime
         values = await self._values(bits)
         n = values.shape[1]
@@ -176,7 +180,9 @@ class Shared:
             d = np.concatenate([c[:, :1], d], axis=1)
         before = np.cumsum(d, axis=1) - d
         f = np.moveaxis(2 - d - c + before, 1, 0).reshape(of.digits, of.sums * n)
-        return mpc.np_prod(mpc.np_concatenate((self._made(f), self._masks(of.sums * n))), axis=0)
+        product = mpc.np_prod(mpc.np_concatenate((self._made(f), self._masks(of.sums * n))), axis=0)
+        await self._values(product)
+        return product
 
     async def opened(self, shares: Any) -> Numbers:
         """The values behind shares, for all parties."""
@@ -185,7 +191,7 @@ class Shared:
 
     def answers(self, opened: Numbers) -> NDArray[np.uint8]:
         """The labels: how many of the sums are at most U."""
-        return np.count_nonzero(opened.reshape(self._of.sums, -1), axis=0).astype(np.uint8)
+        return np.asarray(np.count_nonzero(opened.reshape(self._of.sums, -1), axis=0), dtype=np.uint8)
 
     @property
     def _contributors(self) -> range:
