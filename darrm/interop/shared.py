@@ -282,9 +282,13 @@ class _Run:
             while True:
                 rows = talk.agree("other rows, or in another order", lambda: _next(blocks))
                 if rows is None:
+                    talk.end()
                     return
                 inputs = talk.run(self._inputs(shared, rows.cells))
-                self._check(talk.run(shared.of_inputs(inputs)), rows.ids)
+                wrong = talk.run(shared.of_inputs(inputs))
+                if wrong.any():
+                    talk.end()
+                    raise self._no_vote(wrong, rows.ids)
                 hidden = talk.run(shared.labels(inputs))
                 talk.agree("", partial(charge, rows))
                 yield SharedBlock(rows.ids, shared.answers(talk.run(shared.opened(hidden), opening=True)))
@@ -301,17 +305,16 @@ class _Run:
                 parts.append(shared.secret(bits.reshape(-1, len(cells)), i))
         return shared.joined(parts)
 
-    def _check(self, opened: NDArray[np.int64], ids: Texts) -> None:
-        """`InputError`, at all parties alike, if an input was no vote."""
-        if opened.any():
-            at, row = np.argwhere(opened)[0].tolist()
-            columns, classes = self._parties.columns, self._circuit.inputs
-            bits = len(columns) * classes
-            voter = columns[at // classes if at < bits else at - bits]
-            raise InputError(
-                f"What voter {shown(voter)} brought for the row with id {shown(list(ids)[row])} is no vote. Nothing "
-                "of this block was opened."
-            )
+    def _no_vote(self, opened: NDArray[np.int64], ids: Texts) -> InputError:
+        """The error of all parties where an input was no vote."""
+        at, row = np.argwhere(opened)[0].tolist()
+        columns, classes = self._parties.columns, self._circuit.inputs
+        bits = len(columns) * classes
+        voter = columns[at // classes if at < bits else at - bits]
+        return InputError(
+            f"What voter {shown(voter)} brought for the row with id {shown(list(ids)[row])} is no vote. Nothing of this "
+            "block was opened."
+        )
 
 
 def _next(blocks: Iterator[_Rows]) -> tuple[bytes, _Rows | None]:

@@ -54,8 +54,11 @@ class Talk:
         nothing = "This block was charged; others may have its labels." if opening else "Nothing of it was opened."
         try:
             return self._loop.run_until_complete(self._watched(step, nothing))
-        except (RuntimeError, ValueError, TypeError, OSError) as error:  # of MPyC, which stops its loop
-            raise PartyError(f"A message of another party could not be read. The block ended. {nothing}") from error
+        except DarrmError:
+            raise
+        except Exception as error:  # of MPyC, which stops its loop, as where it sends to a party that is gone
+            gone = [name for i, name in self._others() if not _open(self.mpc.parties[i].protocol)]
+            raise (_ended(gone[0], nothing) if gone else _not_read(nothing)) from error
 
     async def _watched(self, step: Coroutine[Any, Any, T], nothing: str) -> T:
         task, watch = asyncio.ensure_future(step), asyncio.ensure_future(self._gone())
@@ -65,7 +68,7 @@ class Talk:
         if task in done:
             return task.result()
         if watch in done:
-            raise PartyError(f"The connection to party {watch.result()} ended, and the block with it. {nothing}")
+            raise _ended(watch.result(), nothing)
         raise PartyError(
             f"A step took more than {self._timeout:g} s, because a party is late or gone, and the block ended. "
             f"{nothing} Raise --timeout if all are slow."
@@ -87,21 +90,28 @@ class Talk:
         except DarrmError as raised:
             error = raised
         status = 0 if error is None else next(i for kind, (i, _) in _SAID.items() if isinstance(error, kind))
+        own = bytes([status]) + (bytes(32) if made is None else made[0])
         try:
-            said = self.run(self._exchanged(bytes([status]) + (bytes(32) if made is None else made[0])))
+            said = self.run(self._exchanged(own))
         except PartyError:
             if error is None:
                 raise
-        if error is not None or made is None:
-            raise error or PartyError("")
+        if error is None and made is not None and all(message == own for message in said):
+            return made[1]
+        self.end()
+        if error is not None:
+            raise error
         for name, message in zip(self._names, said, strict=True):
             if message[0]:
                 reason = next(words for i, words in _SAID.values() if i == message[0])
                 raise PartyError(f"Party {name} stopped: {reason}. Nothing of this block was opened.")
-        for name, message in zip(self._names, said, strict=True):
-            if message[1:] != made[0]:
-                raise PartyError(f"Party {name} has {what}. Nothing of this block was opened.")
-        return made[1]
+        other = next(name for name, message in zip(self._names, said, strict=True) if message != own)
+        raise PartyError(f"Party {other} has {what}. Nothing of this block was opened.")
+
+    def end(self) -> None:
+        """Say goodbye, where all parties end: so nobody hangs up before all have heard what came before."""
+        with suppress(PartyError):
+            self.run(self._exchanged(bytes(33)))
 
     async def _exchanged(self, message: bytes) -> list[bytes]:
         """What every party says, in their order. Opened shares, because messages of MPyC are Python pickles."""
@@ -132,6 +142,14 @@ class Talk:
             one.close_connection()
         if alive:
             await asyncio.wait_for(ended, 2)
+
+
+def _ended(name: str, nothing: str) -> PartyError:
+    return PartyError(f"The connection to party {name} ended, and the block with it. {nothing}")
+
+
+def _not_read(nothing: str) -> PartyError:
+    return PartyError(f"A message of another party could not be read, and the block ended. {nothing}")
 
 
 def _open(protocol: Any) -> bool:

@@ -1,0 +1,235 @@
+"""Labels over shares by processes that talk over MPyC: the law, ledgers, and parties that stop or say other things."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.cli import main
+from darrm.errors import InputError
+from darrm.interop import Parties, split_votes
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("mpyc") is None, reason="MPyC is not installed: darrm[shared]"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the parties of these tests are forked"),
+]
+PROGRAM = Path(__file__).parent / "programs" / "shared_parties.py"
+MAJORITY = darrm.solve(K=3, m=3, epsilon=0.5)  # without noise: no more than the voters' own privacy is asked for
+NOISY = darrm.solve(K=3, m=1, epsilon=0.5, bits=4)
+ALL = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
+TRUE = [0, 0, 0, 1, 0, 1, 1, 1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    MAJORITY.save(tmp_path / "majority.json")
+    NOISY.save(tmp_path / "noisy.json")
+    return tmp_path
+
+
+def told(folder: Path, votes: Any = ALL, design: str = "majority", **settings: Any) -> list[dict[str, Any]]:
+    """Three parties that bring one column each."""
+    common = {"design": str(folder / f"{design}.json"), "timeout": 20, **settings}
+    return [{**common, "voters": [name], "votes": votes[:, i : i + 1].tolist()} for i, name in enumerate("abc")]
+
+
+def runs(folder: Path, *each: list[dict[str, Any]] | dict[str, Any]) -> list[list[dict[str, Any]]]:
+    given = [run if isinstance(run, dict) else {"told": run} for run in each]
+    ended = subprocess.run(
+        [sys.executable, PROGRAM, folder], input=json.dumps(given), capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not ended.stderr
+    found: list[list[dict[str, Any]]] = json.loads(ended.stdout)
+    return found
+
+
+def ledgers(folder: Path, budgets: list[float], design: darrm.Design = NOISY) -> list[darrm.accounting.Ledger]:
+    return [
+        darrm.accounting.Ledger.create(
+            folder / f"ledger{i}.json", design, total_epsilon=budget, total_delta=0, voters="fresh"
+        )
+        for i, budget in enumerate(budgets)
+    ]
+
+
+@pytest.mark.thorough
+def test_all_parties_have_the_labels_in_blocks(folder: Path) -> None:
+    """Each party has an address of its own; nothing that a party sends is unpickled."""
+    (found,) = runs(folder, told(folder, rows=3))
+    assert [one["blocks"] for one in found] == [[TRUE[:3], TRUE[3:6], TRUE[6:]]] * 3
+    assert not any(one["error"] for one in found)
+
+
+@pytest.mark.thorough
+def test_the_law_of_the_design(folder: Path) -> None:
+    """10,000 draws for each count."""
+    each = 10_000
+    votes = np.repeat(np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]]), each, axis=0)
+    (found,) = runs(folder, told(folder, votes, "noisy", timeout=200))
+    assert found[0]["blocks"] == found[1]["blocks"] == found[2]["blocks"]
+    labels = np.concatenate(found[0]["blocks"]).reshape(4, each)
+    chances = NOISY.release_probabilities[:, 1]
+    assert np.all(np.abs(labels.mean(axis=1) - chances) < 5 * np.sqrt(chances * (1 - chances) / each))
+
+
+@pytest.mark.thorough
+def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
+    parties = Parties.of([{"name": name, "address": f"{name}:1"} for name in ("p0", "p1", "p2")], list("abc"))
+    columns = [split_votes(MAJORITY, parties, ALL[:, i]) for i in range(3)]  # each voter splits its own
+    common = {"design": str(folder / "majority.json"), "timeout": 20}
+    of_each = [{**common, "votes": np.stack([column[i] for column in columns], 1).tolist()} for i in range(3)]
+    wrong = [{**part, "votes": np.array(part["votes"]).tolist()} for part in of_each]
+    wrong[1]["votes"][2][0] = (wrong[1]["votes"][2][0] + 1) % 5
+    good, bad = runs(folder, *({"told": each, "voters": list("abc")} for each in (of_each, wrong)))
+    assert [one["blocks"] for one in good] == [[TRUE]] * 3
+    assert [one["error"] for one in bad] == ["InputError"] * 3
+    assert "'a'" in bad[0]["message"]
+    assert "'3' is no vote" in bad[0]["message"]
+
+
+@pytest.mark.thorough
+def test_several_classes_and_five_parties_of_which_two_have_no_votes(folder: Path) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=0.5)], classes=3, epsilon=1.5)
+    sure = darrm.solve(problem, objective=darrm.objectives.truth([0.9])).rounded(6)
+    sure.save(folder / "classes.json")
+    votes = np.array([[2, 2, 2]] * 400)
+    parts = told(folder, votes, "classes")
+    parts += [{**parts[0], "voters": [], "votes": [[]] * len(votes)} for _ in range(2)]
+    (found,) = runs(folder, parts)
+    assert len({json.dumps(one["blocks"]) for one in found}) == 1
+    labels = np.concatenate(found[0]["blocks"])
+    chances = sure.probabilities([0, 0, 3])
+    shares = np.bincount(labels, minlength=3) / len(labels)
+    assert np.all(np.abs(shares - chances) <= 5 * np.sqrt(chances * (1 - chances) / len(labels)))
+
+
+@pytest.mark.thorough
+def test_parties_that_have_something_else_end_it_for_all(folder: Path) -> None:
+    """Another design, other rows, another size of blocks, what is no vote: nothing is opened, at any party."""
+    base = {"rows": 4}
+    other_design, other_rows, other_size, no_vote, fewer = (told(folder, **base) for _ in range(5))
+    other_design[2]["design"] = str(folder / "noisy.json")
+    other_rows[1]["ids"] = list("abcdefgh")
+    other_size[0]["rows"] = 8
+    no_vote[1]["false"] = 1
+    fewer[2]["votes"] = fewer[2]["votes"][:6]
+    found = runs(folder, other_design, other_rows, other_size, no_vote, fewer)
+    for run, said in zip(
+        found[:3], ("p2 has another design", "p1 has other rows", "p0 has another design"), strict=True
+    ):
+        assert [one["blocks"] for one in run] == [[]] * 3
+        assert [one["error"] for one in run] == ["PartyError"] * 3
+        assert sum(said in one["message"] for one in run) == 2
+    assert [one["error"] for one in found[3]] == ["InputError"] * 3
+    assert all("voter 'b'" in one["message"] and "is no vote" in one["message"] for one in found[3])
+    assert [one["blocks"] for one in found[3]] == [[]] * 3
+    assert [one["blocks"] for one in found[4]] == [[TRUE[:4]]] * 3  # the block before
+    assert [one["error"] for one in found[4]] == ["PartyError"] * 3
+
+
+@pytest.mark.thorough
+def test_each_party_charges_its_own_ledger(folder: Path) -> None:
+    """A ledger that covers one block ends the run at the second, which no party opens."""
+    books = ledgers(folder, [4.0, 1.0, 4.0])
+    parts = told(folder, design="noisy", rows=2, ids=list("abcdefgh"))
+    for part, book in zip(parts, books, strict=True):
+        part["ledger"] = str(book.path)
+    first, again = runs(folder, parts, parts)
+    assert [one["error"] for one in first] == ["PartyError", "BudgetError", "PartyError"]
+    assert [len(one["blocks"]) for one in first] == [1, 1, 1]
+    assert "p1 stopped: its ledger does not cover" in first[0]["message"]
+    assert [book.status()["released"] for book in books] == [4, 2, 4]  # two of the block that p1 ended
+    assert [len(one["blocks"]) for one in again] == [0, 0, 0]  # the ids have a label
+    assert [book.status()["released"] for book in books] == [4, 2, 4]
+    assert {one["error"] for one in again} == {"RepeatedIdError"}
+
+
+# connect, compare settings, compare rows, share, check, compute, charge, open, compare the end
+@pytest.mark.thorough
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str) -> None:
+    steps = range(8) if how == "kill" else (2, 5)
+    each = [told(folder, timeout=4) for _ in steps]
+    for step, parts in zip(steps, each, strict=True):
+        parts[1][how] = step
+    for step, found in zip(steps, runs(folder, *each), strict=True):
+        assert found[1]["status"] != 0
+        for one in (found[0], found[2]):
+            assert one["error"] == "PartyError", (step, one)
+            assert not one["blocks"] or (step == 7 and one["blocks"] == [TRUE])  # while it was opened
+            assert ("party p1" in one["message"]) or how == "stop" or step in (0, 7), one
+            assert step == 7 or "Nothing" in one["message"], (step, one)
+
+
+@pytest.mark.thorough
+def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    rows = ["id,a,b,c", *(f"r{i},{','.join(map(str, row))}" for i, row in enumerate(ALL.tolist()))]
+    Path("votes.csv").write_text("\n".join(rows))
+    (book,) = ledgers(folder, [20.0], MAJORITY)
+    arguments = ["release-shared", "majority.json", "--votes", "votes.csv", "-M", "3", "--out", "labels.csv"]
+    arguments += ["--ledger", str(book.path), "--rows", "5", "--json"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["labels"] == 8
+    assert "1 of them together see labels alone, if all follow the protocol" in printed.err
+    assert Path("labels.csv").read_text().split() == ["id,label", *(f"r{i},{label}" for i, label in enumerate(TRUE))]
+    assert book.status()["released"] == 8
+    assert main(arguments) == 2  # it exists
+    assert main([*arguments, "--overwrite"]) == 6  # the ids were charged
+    assert main([*arguments[:4], "-M", "2", "--out", "other.csv"]) == 2
+    assert main([*arguments[:4], "--out", "other.csv"]) == 2
+    assert not Path("other.csv").exists()
+    assert sorted(path.name for path in folder.iterdir() if path.suffix == ".part") == []
+
+
+@pytest.mark.parametrize(
+    ("parties", "message"),
+    [
+        ([{"name": "a", "address": "x:1", "voters": ["a"]}], "three parties"),
+        ([{"name": "a", "address": "x"}] * 3, "HOST:PORT"),
+        ([{"name": "a", "address": "x:99999"}] * 3, "HOST:PORT"),
+        ([{"name": "a"}] * 3, "must have a name"),
+        ([{"name": "a", "address": "x:1", "voters": "abc"}] * 3, "list of texts"),
+        ([{"name": "a", "address": "x:1", "voters": ["v"]}] * 3, "name 'a' twice"),
+        ([{"name": n, "address": "x:1", "voters": [n]} for n in "abc"], "address 'x:1' twice"),
+        ([{"name": n, "address": f"{n}:1", "voters": ["v"]} for n in "abc"], "voter 'v' twice"),
+        ([{"name": n, "address": f"{n}:1"} for n in "abc"], "Nobody brings a vote"),
+    ],
+)
+def test_parties_are_refused(parties: list[dict[str, Any]], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        Parties.of(parties)
+    (tmp_path / "parties.json").write_text(json.dumps({"parties": parties}))
+    with pytest.raises(InputError, match=message):
+        Parties.read(tmp_path / "parties.json")
+
+
+def test_files_that_are_no_parties_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "parties.json"
+    for text in ("", "[]", "{", '{"parties": 3}', '{"others": []}', "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(InputError):
+            Parties.read(path)
+    with pytest.raises(InputError, match="could not be read"):
+        Parties.read(tmp_path / "none.json")
+
+
+def test_shares_of_a_vote_are_the_vote_and_each_alone_is_uniform() -> None:
+    parties = Parties.of([{"name": name, "address": f"{name}:1"} for name in "xyz"], list("abc"))
+    votes = np.repeat([0, 1], 5_000)
+    first, second, third = split_votes(NOISY, parties, votes)
+    p = int(max(first.max(), second.max(), third.max())) + 1
+    np.testing.assert_array_equal((3 * first - 3 * second + third) % p, votes)
+    for share in (first, second, third):
+        for half in (share[:5_000], share[5_000:]):
+            counts = np.bincount(half, minlength=p)
+            assert ((counts - 5_000 / p) ** 2 / (5_000 / p)).sum() < p + 6 * np.sqrt(2 * p)
