@@ -512,7 +512,7 @@ TABLE = table()
 # tests of their own; a histogram of votes has no probabilities to sample; who is present is the problem's to check,
 # and gains are taken from costs that an objective gave.
 ELSEWHERE = re.compile(
-    r"(ensemble|labels\.learners)\.\w+\.(fit|predict|predict_proba|decision_function)|votes\..*|accounting\.Ledger.*"
+    r"(ensemble|labels\.learners)\.\w+\.(fit|predict|predict_proba|decision_function)|votes\..*|accounting\.Ledger.*|interop\.(shared_labels|split_votes)"
     r"|priors\.(Prior|Votes)\.sample|objectives\.(\w+\.with_present|gains)"
 )
 # What may be a number among other things: names of answers, designs by numbers of present voters.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WAIT = 10  # seconds for the other processes of a trial to end
 
 
-@click.command("release-shared", short_help="Release labels of votes that nobody sees, over secret shares.")
+@click.command("release-shared", short_help="Release labels over secret shares of votes.")
 @common.file_argument
 @click.option(
     "--votes",
@@ -109,9 +109,8 @@ def command(
             shared = ("--rows", rows) if rows is not None else ()
             also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public)
             kept.enter_context(_others(file, votes_path, parties, also))
-        me = parties.index(str(party))
         names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
-        mine = parties.brought(me)
+        mine = parties.brought(str(party))
         blocks = votes.blocks(votes_path, names=names, voters=mine) if mine else _no_votes(votes_path)
         labels = shared_labels(
             design,
@@ -222,9 +221,11 @@ def _others(file: Path, votes_path: Path, parties: Parties, also: Sequence[Any])
         ]
         try:
             yield
+            for process in started:
+                process.wait(_WAIT)
+        except subprocess.TimeoutExpired:
+            pass
         finally:
             for process in started:
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_WAIT)
                 process.kill()
                 process.wait()

@@ -428,7 +428,7 @@ class Design(ForAnalysis):
     def bits(self) -> int:
         """The least b for which all probabilities that are sampled are multiples of 2^-b; see `rounded`.
 
-        Classes that are drawn among like ones with a probability that is no such multiple do not count.
+        The draw among classes of equal votes does not count, whose probability can be a third.
         """
         return max(_bits(each) for each in (self, *self.fewer.values()))
 

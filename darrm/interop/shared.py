@@ -1,4 +1,4 @@
-"""Labels whose votes nobody sees: `shared_labels` draws them over secret shares, with MPyC, and opens nothing else.
+"""Labels whose votes no one sees: `shared_labels` draws them over secret shares, with MPyC, and opens nothing else.
 
 Every party holds shares of every vote: numbers of which fewer than half of the parties together know nothing. The
 parties add votes, look up the table and draw coins over shares (`darrm.interop.shared_circuit`). Then they open the
@@ -57,7 +57,7 @@ def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDAr
     Raises
     ------
     InputError
-        If a vote is no vote, or the design has more answers.
+        If a vote is neither 0 nor 1, or the design has more answers.
 
     Notes
     -----
@@ -131,7 +131,7 @@ def shared_labels(
     Parameters
     ----------
     design : Design
-        The same at all parties. All its voters must vote. `Design.rounded` makes one that costs less.
+        The same at all parties. All its voters must vote. Labels of `Design.rounded` cost less.
     blocks : iterable of VotesBlock or array_like, shape (n, voters of this party)
         The votes that this party brings, columns in the order of ``parties``, or its shares of all votes. Other parties
         must have the same rows in the same order. A party that brings no votes passes arrays of no columns.
@@ -143,15 +143,15 @@ def shared_labels(
     again : bool
         As in `Ledger.charge`.
     public : bool
-        Whether the votes behind the prior of the design are public, if it was read from votes: nobody could see here
-        whether they are the same.
+        Whether the votes behind the prior of the design are public, if it was read from votes: over shares it
+        cannot be seen whether they are these.
     rows : int, optional
         Rows of a block; by default so many that a block takes some seconds.
     timeout : float, seconds
         How long a step may take: to connect, or between two messages of a block.
     tls : bool
         Whether connections are encrypted and both ends show certificates: MPyC's, in the folder .config of the working
-        directory (party_0.crt, party_0.key, mpyc_ca.crt). Without, run it where nobody else reaches the network.
+        directory (party_0.crt, party_0.key, mpyc_ca.crt). Without, run it on a network that no one else reaches.
 
     Yields
     ------
@@ -160,7 +160,7 @@ def shared_labels(
     Raises
     ------
     InputError
-        If an argument cannot be used. If a vote is none: it names row and column.
+        If an argument cannot be used. If a vote is not one: it names row and column.
     PartyError
         If another party stopped, or has another design, other rows or settings.
     BudgetError
@@ -189,8 +189,8 @@ def shared_labels(
     circuit, me = circuit_of(design, parties), parties.index(party)
     if OwnVotes(design, public):
         raise InputError(
-            "The prior of this design was read from votes, and over shares nobody sees whether from these. Solve with "
-            "another prior, or pass public=True (--votes-are-public) if those votes are public."
+            "The prior of this design was read from votes, and over shares it cannot be seen whether from these. Solve "
+            "with another prior, or pass public=True (--votes-are-public) if those votes are public."
         )
     if ledger is not None and not isinstance(ledger, Ledger):
         raise refusal("ledger", "a Ledger of darrm.accounting", ledger)
@@ -205,7 +205,7 @@ def shared_labels(
         return bytes(32), None
 
     below = circuit.prime if parties.voters else design.problem.n_classes
-    cut = _cut(blocks, len(parties.brought(me)), size, below)
+    cut = _cut(blocks, len(parties.brought(party)), size, below)
     return _Run(design, circuit, parties, me, size).labels(cut, charge, timeout, tls)
 
 
@@ -312,8 +312,8 @@ class _Run:
         bits = len(columns) * classes
         voter = columns[at // classes if at < bits else at - bits]
         return InputError(
-            f"What voter {shown(voter)} brought for the row with id {shown(list(ids)[row])} is no vote. Nothing of this "
-            "block was opened."
+            f"What voter {shown(voter)} brought for the row with id {shown(list(ids)[row])} is not a vote. Nothing of "
+            "this block was opened."
         )
 
 

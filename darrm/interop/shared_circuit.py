@@ -3,7 +3,7 @@
 Case.  The numbers of votes in each group are one integer x, a sum over the votes. Answer o is released if exactly o of
 the sums c_j of the first answers' probabilities at x are at most U, uniform on [0, 1): `darrm.randomness.choices`.
 Table.  Digit i of c_j is a polynomial in x over GF(p) through all cases: K - 1 products for the powers of x, and all
-digits of all sums are then linear in them. So nobody sees x, and the digits are those of the table, to the last bit.
+digits of all sums are then linear in them. So no one sees x, and the digits are those of the table, to the last bit.
 Coin.  Digit i of U is the exclusive or of bits that t + 1 parties draw, so no t of them know it. With d_i = 1 where the
 digits of U and c differ,
 

@@ -65,7 +65,7 @@ class Parties:
         if columns and self.voters:
             raise InputError("Either parties bring votes or hold shares of all voters. Got voters for both.")
         if not self.columns:
-            raise InputError(f"Nobody brings a vote: no party has voters. {FORM}")
+            raise InputError(f"No party brings a vote, because none has voters. {FORM}")
         for what, values in (
             ("name", [party.name for party in each]),
             ("address", [f"{party.host}:{party.port}" for party in each]),
@@ -122,9 +122,9 @@ class Parties:
             raise InputError(f"party must be one of {', '.join(names)}. Got {shown(name)}.")
         return names.index(name)
 
-    def brought(self, party: int) -> tuple[str, ...]:
+    def brought(self, name: str) -> tuple[str, ...]:
         """The columns that a party reads: of its votes, or of its shares of all votes."""
-        return self.voters or self.parties[party].voters
+        return self.voters or self.parties[self.index(name)].voters
 
 
 def _texts(values: object) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ class Talk:
         raise PartyError(f"Party {other} has {what}. Nothing of this block was opened.")
 
     def end(self) -> None:
-        """Say goodbye, where all parties end: so nobody hangs up before all have heard what came before."""
+        """Say goodbye, where all parties end: so no one hangs up before all have heard what came before."""
         with suppress(PartyError):
             self.run(self._exchanged(bytes(33)))
 

@@ -14,7 +14,7 @@ import pytest
 import darrm
 from darrm.cli import main
 from darrm.errors import InputError
-from darrm.interop import Parties, split_votes
+from darrm.interop import Parties, shared_labels, split_votes
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("mpyc") is None, reason="MPyC is not installed: darrm[shared]"),
@@ -92,7 +92,7 @@ def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
     assert [one["blocks"] for one in good] == [[TRUE]] * 3
     assert [one["error"] for one in bad] == ["InputError"] * 3
     assert "'a'" in bad[0]["message"]
-    assert "'3' is no vote" in bad[0]["message"]
+    assert "'3' is not a vote" in bad[0]["message"]
 
 
 @pytest.mark.thorough
@@ -113,7 +113,7 @@ def test_several_classes_and_five_parties_of_which_two_have_no_votes(folder: Pat
 
 @pytest.mark.thorough
 def test_parties_that_have_something_else_end_it_for_all(folder: Path) -> None:
-    """Another design, other rows, another size of blocks, what is no vote: nothing is opened, at any party."""
+    """Another design, other rows, another size of blocks, what is not a vote: nothing is opened, at any party."""
     base = {"rows": 4}
     other_design, other_rows, other_size, no_vote, fewer = (told(folder, **base) for _ in range(5))
     other_design[2]["design"] = str(folder / "noisy.json")
@@ -129,7 +129,7 @@ def test_parties_that_have_something_else_end_it_for_all(folder: Path) -> None:
         assert [one["error"] for one in run] == ["PartyError"] * 3
         assert sum(said in one["message"] for one in run) == 2
     assert [one["error"] for one in found[3]] == ["InputError"] * 3
-    assert all("voter 'b'" in one["message"] and "is no vote" in one["message"] for one in found[3])
+    assert all("voter 'b'" in one["message"] and "is not a vote" in one["message"] for one in found[3])
     assert [one["blocks"] for one in found[3]] == [[]] * 3
     assert [one["blocks"] for one in found[4]] == [[TRUE[:4]]] * 3  # the block before
     assert [one["error"] for one in found[4]] == ["PartyError"] * 3
@@ -165,7 +165,7 @@ def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str) -
         for one in (found[0], found[2]):
             assert one["error"] == "PartyError", (step, one)
             assert not one["blocks"] or (step == 7 and one["blocks"] == [TRUE])  # while it was opened
-            assert ("party p1" in one["message"]) or how == "stop" or step in (0, 7), one
+            assert "party p" in one["message"] or how == "stop" or step == 0, one
             assert step == 7 or "Nothing" in one["message"], (step, one)
 
 
@@ -202,7 +202,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
         ([{"name": "a", "address": "x:1", "voters": ["v"]}] * 3, "name 'a' twice"),
         ([{"name": n, "address": "x:1", "voters": [n]} for n in "abc"], "address 'x:1' twice"),
         ([{"name": n, "address": f"{n}:1", "voters": ["v"]} for n in "abc"], "voter 'v' twice"),
-        ([{"name": n, "address": f"{n}:1"} for n in "abc"], "Nobody brings a vote"),
+        ([{"name": n, "address": f"{n}:1"} for n in "abc"], "No party brings a vote"),
     ],
 )
 def test_parties_are_refused(parties: list[dict[str, Any]], message: str, tmp_path: Path) -> None:
@@ -211,6 +211,29 @@ def test_parties_are_refused(parties: list[dict[str, Any]], message: str, tmp_pa
     (tmp_path / "parties.json").write_text(json.dumps({"parties": parties}))
     with pytest.raises(InputError, match=message):
         Parties.read(tmp_path / "parties.json")
+
+
+def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -> None:
+    parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
+    for settings in ({"rows": 0}, {"rows": 1.5}, {"timeout": 0}, {"timeout": float("nan")}, {"tls": 1}, {"again": 2}):
+        with pytest.raises(InputError):
+            shared_labels(NOISY, [ALL[:, :1]], parties, "a", **settings)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="party must be one of a, b, c"):
+        shared_labels(NOISY, [ALL[:, :1]], parties, "d")
+    with pytest.raises(InputError, match="3 voters"):
+        shared_labels(darrm.solve(K=5, m=2, epsilon=0.5), [ALL[:, :1]], parties, "a")
+    named = darrm.solve(K=3, m=1, epsilon=0.5).problem
+    groups = [darrm.VoterGroup(3, epsilon=0.5, names=["c", "b", "a"])]
+    other = darrm.DecisionProblem(groups, epsilon=named.release_epsilon)
+    design = darrm.Design(other, [0.5] * 4, darrm.objectives.truth([0.8]))
+    with pytest.raises(InputError, match="in its order"):
+        shared_labels(design, [ALL[:, :1]], parties, "a")
+    own = darrm.solve(K=3, m=1, epsilon=0.5, prior=darrm.priors.votes([1, 2, 3, 4]))
+    with pytest.raises(InputError, match="votes-are-public"):
+        shared_labels(own, [ALL[:, :1]], parties, "a")
+    for votes in ([0, 2], [0.5, 1], ["a"], [[np.nan]]):
+        with pytest.raises(InputError):
+            split_votes(NOISY, parties, votes)
 
 
 def test_files_that_are_no_parties_are_refused(tmp_path: Path) -> None:
