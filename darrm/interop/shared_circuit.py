@@ -84,6 +84,11 @@ class Circuit:
         voters = len(self.steps)
         return voters + int(self.coefficients.shape[1]) + 3 * self.sums * self.digits
 
+    def rounds(self, threshold: int) -> int:
+        """Messages of a block that wait for one another, from the comparison of its rows to its labels."""
+        doubled = [(n - 1).bit_length() for n in (self.coefficients.shape[1] - 1, threshold + 1)]
+        return 9 + max(doubled[0], 1 + doubled[1]) + (self.digits + threshold).bit_length()
+
 
 def _votes(problem: ByGroups) -> Numbers:
     """Every vector of votes for each class but the first, in the order of the table: (cases, groups, C - 1)."""

@@ -220,7 +220,7 @@ def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -
             shared_labels(NOISY, [ALL[:, :1]], parties, "a", **settings)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="party must be one of a, b, c"):
         shared_labels(NOISY, [ALL[:, :1]], parties, "d")
-    with pytest.raises(InputError, match="3 voters"):
+    with pytest.raises(InputError, match="parties with 3"):
         shared_labels(darrm.solve(K=5, m=2, epsilon=0.5), [ALL[:, :1]], parties, "a")
     named = darrm.solve(K=3, m=1, epsilon=0.5).problem
     groups = [darrm.VoterGroup(3, epsilon=0.5, names=["c", "b", "a"])]
