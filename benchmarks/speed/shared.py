@@ -136,7 +136,11 @@ def picture() -> Any:
         axes.annotate("", (7.85, height), (6.75, height), arrowprops={"arrowstyle": "->", "color": "black"})
     for high, low in ((4.3, 2.6), (2.6, 0.9)):
         axes.annotate("", (5.1, low + 0.62), (5.1, high - 0.62), arrowprops={"arrowstyle": "<->", "color": REST})
-    heads = ((2.7, "shares of votes,\none to each"), (5.1, "shares of products,\neach to all"), (7.3, "shares of labels,\neach to all"))
+    heads = (
+        (2.7, "shares of votes,\none to each"),
+        (5.1, "shares of products,\neach to all"),
+        (7.3, "shares of labels,\neach to all"),
+    )
     for x, text in heads:
         axes.text(x, 5.15, text, ha="center", va="bottom", fontsize=TEXT)
     return figure

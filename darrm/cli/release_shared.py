@@ -17,11 +17,13 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import progress
-from darrm.errors import DarrmError, ExistsError
+from darrm.errors import DarrmError, ExistsError, InputError
 
 if TYPE_CHECKING:
+    from darrm.design.design import Design
     from darrm.interop import Parties
 
+_MOST_VALUES = 255  # that a cell of a votes file can have
 _WAIT = 10  # seconds for the other processes of a trial to end
 
 
@@ -153,20 +155,26 @@ def command(
                 **({} if status is None else {"ledger": status}),
             }
         )
+    wrote = f"Opened {n} label{'s' * (n != 1)}" if out is None else f"Wrote {n} label{'s' * (n != 1)} to {out}"
     common.note(
-        f"{'Opened' if out is None else 'Wrote'} {n} label{'s' * (n != 1)}{'' if out is None else f' to {out}'}, drawn "
-        f"over shares of {len(parties.parties)} parties. {parties.threshold} of them together see labels alone, if all "
-        "follow the protocol."
+        f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool what "
+        "they see, learn labels alone, if all follow the protocol."
     )
     if status is not None:
         common.note(f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far.")
 
 
-def _of_shares(design: Any, parties: Parties) -> int:
+def _of_shares(design: Design, parties: Parties) -> int:
     """The values that a share can have."""
     from darrm.interop.shared import circuit_of
 
-    return circuit_of(design, parties).prime
+    prime = circuit_of(design, parties).prime
+    if prime > _MOST_VALUES:
+        raise InputError(
+            f"Files of shares are read for primes up to {_MOST_VALUES}. This design needs {prime}. Pass the shares as "
+            "arrays to darrm.interop.shared_labels."
+        )
+    return prime
 
 
 def _no_votes(path: Path) -> Iterator[Any]:

@@ -35,6 +35,10 @@ from darrm.mechanisms.own_votes import OwnVotes
 from darrm.votes.rows import Texts, VotesBlock
 
 PROTOCOL = 1  # changes with every change of what parties exchange
+_TWO = (
+    "Shares of voters that are no parties are of votes between two answers. Got a design with more classes. Let "
+    "parties bring the votes."
+)
 _WORK = 200_000  # products of a block, some seconds' worth
 
 
@@ -76,7 +80,7 @@ def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDAr
     """
     circuit = circuit_of(design, parties)
     if circuit.inputs > 1:
-        raise InputError("Shares are made of votes between two answers. Got a design with more classes.")
+        raise InputError(_TWO)
     ones = array("votes", votes, None, 0, 1, "[]", wholes=True).astype(np.int64)
     p, points = circuit.prime, range(1, len(parties.parties) + 1)
     made = [np.zeros(ones.shape, dtype=np.int64) for _ in points]
@@ -187,6 +191,8 @@ def shared_labels(
     0
     """
     circuit, me = circuit_of(design, parties), parties.index(party)
+    if parties.voters and circuit.inputs > 1:
+        raise InputError(_TWO)
     if OwnVotes(design, public):
         raise InputError(
             "The prior of this design was read from votes, and over shares it cannot be seen whether from these. Solve "

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,12 @@ def told(folder: Path, votes: Any = ALL, design: str = "majority", **settings: A
 def runs(folder: Path, *each: list[dict[str, Any]] | dict[str, Any]) -> list[list[dict[str, Any]]]:
     given = [run if isinstance(run, dict) else {"told": run} for run in each]
     ended = subprocess.run(
-        [sys.executable, PROGRAM, folder], input=json.dumps(given), capture_output=True, text=True, timeout=300
+        [sys.executable, PROGRAM, folder],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
     )
     assert ended.returncode == 0, ended.stderr
     assert not ended.stderr
@@ -70,8 +76,8 @@ def test_all_parties_have_the_labels_in_blocks(folder: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_law_of_the_design(folder: Path) -> None:
-    """10,000 draws for each count."""
-    each = 10_000
+    """2,000 draws for each count; tests of the circuit draw more."""
+    each = 2_000
     votes = np.repeat(np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]]), each, axis=0)
     (found,) = runs(folder, told(folder, votes, "noisy", timeout=200))
     assert found[0]["blocks"] == found[1]["blocks"] == found[2]["blocks"]
@@ -93,6 +99,37 @@ def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
     assert [one["error"] for one in bad] == ["InputError"] * 3
     assert "'a'" in bad[0]["message"]
     assert "'3' is not a vote" in bad[0]["message"]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl: it makes the certificates")
+def test_connections_are_encrypted_and_both_ends_show_certificates(folder: Path) -> None:
+    """With --tls; a party whose certificate another authority signed is not let in."""
+    kept = folder / ".config"
+    kept.mkdir()
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=kept, check=True, capture_output=True)
+
+    for authority in ("mpyc_ca", "other"):
+        made = ("-keyout", f"{authority}.key", "-out", f"{authority}.crt", "-subj", f"/CN={authority}", "-days", "2")
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", *made)
+
+    def certify(i: int, authority: str) -> None:
+        (kept / "names").write_text(f"subjectAltName=DNS:MPyC party {i}")
+        named = ("-keyout", f"party_{i}.key", "-out", "request", "-subj", f"/CN=MPyC party {i}")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", *named)
+        signed = ("-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial", "-days", "2")
+        openssl("x509", "-req", "-in", "request", *signed, "-out", f"party_{i}.crt", "-extfile", "names")
+
+    for i in range(3):
+        certify(i, "mpyc_ca")
+    (found,) = runs(folder, told(folder, tls=True))
+    assert [one["blocks"] for one in found] == [[TRUE]] * 3
+    certify(1, "other")
+    (found,) = runs(folder, told(folder, tls=True, timeout=4))
+    assert [one["blocks"] for one in found] == [[]] * 3
+    assert {one["error"] for one in found} == {"PartyError"}
 
 
 @pytest.mark.thorough
@@ -152,21 +189,22 @@ def test_each_party_charges_its_own_ledger(folder: Path) -> None:
     assert {one["error"] for one in again} == {"RepeatedIdError"}
 
 
-# connect, compare settings, compare rows, share, check, compute, charge, open, compare the end
 @pytest.mark.thorough
-@pytest.mark.parametrize("how", ["kill", "stop"])
-def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str) -> None:
-    steps = range(8) if how == "kill" else (2, 5)
-    each = [told(folder, timeout=4) for _ in steps]
-    for step, parts in zip(steps, each, strict=True):
-        parts[1][how] = step
-    for step, found in zip(steps, runs(folder, *each), strict=True):
-        assert found[1]["status"] != 0
-        for one in (found[0], found[2]):
-            assert one["error"] == "PartyError", (step, one)
-            assert not one["blocks"] or (step == 7 and one["blocks"] == [TRUE])  # while it was opened
-            assert "party p" in one["message"] or how == "stop" or step == 0, one
-            assert step == 7 or "Nothing" in one["message"], (step, one)
+@pytest.mark.parametrize(
+    ("how", "step"),
+    # connect, compare settings, compare rows, share, check, compute, charge, open
+    [*(("kill", step) for step in range(8)), ("stop", 2), ("stop", 5)],
+)
+def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str, step: int) -> None:
+    parts = told(folder, timeout=3)
+    parts[1][how] = step
+    (found,) = runs(folder, parts)
+    assert found[1]["status"] != 0
+    for one in (found[0], found[2]):
+        assert one["error"] == "PartyError", one
+        assert not one["blocks"] or (step == 7 and one["blocks"] == [TRUE])  # while it was opened
+        assert "party p" in one["message"] or how == "stop" or step == 0, one
+        assert step == 7 or "Nothing" in one["message"], one
 
 
 @pytest.mark.thorough
@@ -180,7 +218,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert main(arguments) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["labels"] == 8
-    assert "1 of them together see labels alone, if all follow the protocol" in printed.err
+    assert "Up to 1 of them, who pool what they see, learn labels alone, if all follow the protocol" in printed.err
     assert Path("labels.csv").read_text().split() == ["id,label", *(f"r{i},{label}" for i, label in enumerate(TRUE))]
     assert book.status()["released"] == 8
     assert main(arguments) == 2  # it exists
@@ -218,6 +256,11 @@ def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -
     for settings in ({"rows": 0}, {"rows": 1.5}, {"timeout": 0}, {"timeout": float("nan")}, {"tls": 1}, {"again": 2}):
         with pytest.raises(InputError):
             shared_labels(NOISY, [ALL[:, :1]], parties, "a", **settings)  # type: ignore[arg-type]
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=0.5)], classes=3, epsilon=1.5)
+    classes = darrm.solve(problem, objective=darrm.objectives.truth([0.9])).rounded(6)
+    helpers = Parties.of([{"name": n, "address": f"{n}:1"} for n in "abc"], ["a", "b", "c"])
+    with pytest.raises(InputError, match="between two answers"):
+        shared_labels(classes, [ALL], helpers, "a")
     with pytest.raises(InputError, match="party must be one of a, b, c"):
         shared_labels(NOISY, [ALL[:, :1]], parties, "d")
     with pytest.raises(InputError, match="parties with 3"):

@@ -67,7 +67,7 @@ def one(told: dict[str, Any], parties: Parties, name: str) -> dict[str, Any]:
     votes = np.array(told["votes"])
     ids = Texts.of(told["ids"]) if "ids" in told else Texts.numbers(1, len(votes))
     rows = [VotesBlock(votes, ids, None, has_ids="ids" in told, voters=())]
-    settings = {key: told[key] for key in ("rows", "timeout", "again") if key in told}
+    settings = {key: told[key] for key in ("rows", "timeout", "again", "tls") if key in told}
     try:
         for block in shared_labels(darrm.load(told["design"]), rows, parties, name, ledger=ledger, **settings):
             blocks += [block.labels.tolist()]
