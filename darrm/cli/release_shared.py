@@ -157,8 +157,8 @@ def command(
         )
     wrote = f"Opened {n} label{'s' * (n != 1)}" if out is None else f"Wrote {n} label{'s' * (n != 1)} to {out}"
     common.note(
-        f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool what "
-        "they see, learn labels alone, if all follow the protocol."
+        f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool "
+        "what they see, learn labels alone, if all follow the protocol."
     )
     if status is not None:
         common.note(f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far.")

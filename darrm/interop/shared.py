@@ -32,6 +32,7 @@ from darrm.interop.shared_circuit import Circuit, Shared
 from darrm.interop.shared_parties import FORM, Parties
 from darrm.interop.shared_talk import connected
 from darrm.mechanisms.own_votes import OwnVotes
+from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts, VotesBlock
 
 PROTOCOL = 1  # changes with every change of what parties exchange
@@ -97,12 +98,14 @@ def circuit_of(design: Design, parties: Parties) -> Circuit:
     problem = design.problem
     if len(parties.columns) != problem.K:
         raise InputError(f"The design has {problem.K} voters. Got parties with {len(parties.columns)}. {FORM}")
-    if problem.voters is not None and parties.columns != tuple(problem.voters):
+    if problem.voters is None:
+        return Circuit(design, len(parties.parties))
+    columns, voters = list(map(compared, parties.columns)), list(problem.voters)
+    if sorted(columns) != sorted(voters):
         raise InputError(
-            f"Parties must bring the voters of the design, in its order: {shown(list(problem.voters))}. Got "
-            f"{shown(list(parties.columns))}."
+            f"Parties must bring the voters of the design: {shown(voters)}. Got {shown(list(parties.columns))}."
         )
-    return Circuit(design, len(parties.parties))
+    return Circuit(design, len(parties.parties), [voters.index(name) for name in columns])
 
 
 class SharedBlock(NamedTuple):
@@ -272,7 +275,7 @@ class _Run:
             "protocol": PROTOCOL,
             "problem": problem_in_file(design.problem),
             "table": [value.hex() for value in design.table.ravel().tolist()],
-            "parties": [list(party) for party in parties.parties],
+            "parties": [[party.name, *party.voters] for party in parties.parties],
             "voters": parties.voters,
             "rows": size,
         }

@@ -17,6 +17,7 @@ sums; as c_1 <= c_2 <= ..., they are the answer and nothing else too.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -37,6 +38,13 @@ MAX_CASES = 2000  # vectors of counts: as many products for each label
 class Circuit:
     """The public part of the computation: field, polynomials, and what each vote adds to the case.
 
+    Parameters
+    ----------
+    design : Design
+    parties : int
+    voters : sequence of int, optional
+        Which voter of the design each column is of; by default the first, the second, ...
+
     Attributes
     ----------
     prime : int
@@ -49,7 +57,7 @@ class Circuit:
         Digits of each; one more than ``bits`` if a sum is 1, which U is always below.
     """
 
-    def __init__(self, design: Design, parties: int) -> None:
+    def __init__(self, design: Design, parties: int, voters: Sequence[int] | None = None) -> None:
         problem = design.problem
         if design.encoding is encodings.SYMMETRIC:
             raise InputError(
@@ -67,7 +75,8 @@ class Circuit:
         strides = np.append(np.cumprod(radices[:0:-1])[::-1], 1)
         cases = votes.reshape(size, -1) @ strides
         per_group = strides.reshape(-1, self.inputs)
-        self.steps = np.repeat(per_group, [group.count for group in problem.groups], axis=0).ravel()
+        steps = np.repeat(per_group, [group.count for group in problem.groups], axis=0)
+        self.steps = (steps if voters is None else steps[list(voters)]).ravel()
         sums = [_sums(row) for row in design.encoding.exact(design.table, problem)]
         self.sums, self.bits = len(sums[0]), max(_bits(c) for row in sums for c in row)
         certain = any(c == 1 for row in sums for c in row)

@@ -27,15 +27,15 @@ class Party(NamedTuple):
 
 @dataclass(frozen=True)
 class Parties:
-    """Who computes labels together; the same at every party.
+    """Who computes labels together: the same names and voters at every party, whose addresses may differ for each.
 
     Attributes
     ----------
     parties : tuple of Party
         Three or more, with different names and addresses.
     voters : tuple of str
-        All voters in the order of the design's groups, if the voters are no parties and each party holds shares of all
-        votes. Empty if parties bring votes.
+        All voters, if they are no parties and each party holds shares of all votes. Empty if parties bring votes. If
+        the design does not name its voters, they are in the order of its groups, there or over all parties.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class Parties:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All voters, in the order of the design's groups."""
+        """All voters; if the design does not name its own, in the order of its groups."""
         return self.voters or tuple(voter for party in self.parties for voter in party.voters)
 
     @property
