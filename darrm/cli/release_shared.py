@@ -151,7 +151,7 @@ def command(
                 "labels": n,
                 "out": None if out is None else str(out),
                 "parties": [one.name for one in parties.parties],
-                "seen_by": parties.threshold + 1,
+                "threshold": parties.threshold,
                 **({} if status is None else {"ledger": status}),
             }
         )

@@ -92,13 +92,14 @@ def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
     columns = [split_votes(MAJORITY, parties, ALL[:, i]) for i in range(3)]  # each voter splits its own
     common = {"design": str(folder / "majority.json"), "timeout": 20}
     of_each = [{**common, "votes": np.stack([column[i] for column in columns], 1).tolist()} for i in range(3)]
-    wrong = [{**part, "votes": np.array(part["votes"]).tolist()} for part in of_each]
-    wrong[1]["votes"][2][0] = (wrong[1]["votes"][2][0] + 1) % 5
+    damaged = np.array(of_each[1]["votes"])
+    damaged[:, 0] = (damaged[:, 0] + 1) % 5  # of which a fifth is not seen, so in eight rows one is
+    wrong = [of_each[0], {**of_each[1], "votes": damaged.tolist()}, of_each[2]]
     good, bad = runs(folder, *({"told": each, "voters": list("abc")} for each in (of_each, wrong)))
     assert [one["blocks"] for one in good] == [[TRUE]] * 3
     assert [one["error"] for one in bad] == ["InputError"] * 3
     assert "'a'" in bad[0]["message"]
-    assert "'3' is not a vote" in bad[0]["message"]
+    assert "is not a vote" in bad[0]["message"]
 
 
 @pytest.mark.thorough
