@@ -66,7 +66,6 @@ def ledgers(folder: Path, budgets: list[float], design: darrm.Design = NOISY) ->
     ]
 
 
-@pytest.mark.thorough
 def test_all_parties_have_the_labels_in_blocks(folder: Path) -> None:
     """Each party has an address of its own; nothing that a party sends is unpickled."""
     (found,) = runs(folder, told(folder, rows=3))
