@@ -111,6 +111,8 @@ def command(
             shared = ("--rows", rows) if rows is not None else ()
             also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public)
             kept.enter_context(_others(file, votes_path, parties, also))
+        if out is not None and parties.index(str(party)) not in parties.receivers:
+            raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Leave --out out.")
         names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
         mine = parties.brought(str(party))
         blocks = votes.blocks(votes_path, names=names, voters=mine) if mine else _no_votes(votes_path)
@@ -155,7 +157,10 @@ def command(
                 **({} if status is None else {"ledger": status}),
             }
         )
-    wrote = f"Opened {n} label{'s' * (n != 1)}" if out is None else f"Wrote {n} label{'s' * (n != 1)} to {out}"
+    labels_of = f"{n} label{'s' * (n != 1)}"
+    wrote = f"Wrote {labels_of} to {out}" if out is not None else f"Opened {labels_of}"
+    if out is None and parties.labels_to:
+        wrote += f" for {', '.join(parties.labels_to)}"
     common.note(
         f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool "
         "what they see, learn labels alone, if all follow the protocol."

@@ -109,7 +109,7 @@ def circuit_of(design: Design, parties: Parties) -> Circuit:
 
 
 class SharedBlock(NamedTuple):
-    """Opened labels of some rows, with their ids."""
+    """Opened labels of some rows, with their ids; no labels at a party that does not get them."""
 
     ids: Texts
     labels: NDArray[np.uint8]
@@ -277,6 +277,7 @@ class _Run:
             "table": [value.hex() for value in design.table.ravel().tolist()],
             "parties": [[party.name, *party.voters] for party in parties.parties],
             "voters": parties.voters,
+            "labels_to": parties.labels_to,
             "rows": size,
         }
         self._digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).digest()
@@ -300,7 +301,9 @@ class _Run:
                     raise self._no_vote(wrong, rows.ids)
                 hidden = talk.run(shared.labels(inputs))
                 talk.agree("", partial(charge, rows))
-                yield SharedBlock(rows.ids, shared.answers(talk.run(shared.opened(hidden), opening=True)))
+                opened = talk.run(shared.opened(hidden, self._parties.receivers), opening=True)
+                none = np.zeros(0, dtype=np.uint8)
+                yield SharedBlock(rows.ids, none if opened is None else shared.answers(opened))
 
     async def _inputs(self, shared: Shared, cells: NDArray[np.int64]) -> Any:
         """Shares of the votes of all voters, a row for each bit: shape (K (C - 1), n)."""

@@ -164,7 +164,7 @@ class Shared:
         """Arrays of shares, one below the other."""
         return self._mpc.np_concatenate(parts)
 
-    async def of_inputs(self, bits: Any) -> Numbers:
+    async def of_inputs(self, bits: Any) -> Any:
         """What is opened to see that inputs are votes: b (1 - b) of each, and of the sum of each voter's; 0 if so."""
         values = await self._values(bits)
         per_voter = values.reshape(-1, self._of.inputs, values.shape[1])
@@ -198,10 +198,10 @@ class Shared:
         await self._values(product)
         return product
 
-    async def opened(self, shares: Any) -> Numbers:
-        """The values behind shares, for all parties."""
-        values = await self._mpc.output(shares)
-        return np.asarray(values.value, dtype=np.int64)
+    async def opened(self, shares: Any, receivers: Sequence[int] | None = None) -> Numbers | None:
+        """The values behind shares, for all parties or for ``receivers`` alone; None at another."""
+        values = await self._mpc.output(shares, receivers if receivers is None else list(receivers))
+        return None if values is None else np.asarray(values.value, dtype=np.int64)
 
     def answers(self, opened: Numbers) -> NDArray[np.uint8]:
         """The labels: how many of the sums are at most U."""

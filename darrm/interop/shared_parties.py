@@ -37,6 +37,9 @@ class Parties:
         All voters, if they are no parties and each party holds shares of all votes. Empty if parties bring votes. If
         the design does not name its voters, they are in the order of its groups, there or over all parties.
 
+    labels_to : tuple of str
+        The names of the parties that get the labels; empty for all.
+
     Raises
     ------
     InputError
@@ -55,6 +58,7 @@ class Parties:
 
     parties: tuple[Party, ...]
     voters: tuple[str, ...] = ()
+    labels_to: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         each, columns = self.parties, [voter for party in self.parties for voter in party.voters]
@@ -66,6 +70,8 @@ class Parties:
             raise InputError("Either parties bring votes or hold shares of all voters. Got voters for both.")
         if not self.columns:
             raise InputError(f"No party brings a vote, because none has voters. {FORM}")
+        for name in self.labels_to:
+            self.index(name)
         for what, values in (
             ("name", [party.name for party in each]),
             ("address", [f"{party.host}:{party.port}" for party in each]),
@@ -76,7 +82,9 @@ class Parties:
                 raise InputError(f"Parties must be different. Got the {what} {shown(twice[0])} twice.")
 
     @classmethod
-    def of(cls, parties: Iterable[dict[str, Any]], voters: Iterable[str] = ()) -> Parties:
+    def of(
+        cls, parties: Iterable[dict[str, Any]], voters: Iterable[str] = (), labels_to: Iterable[str] = ()
+    ) -> Parties:
         """Parties from plain values, as a file has them; `InputError` if they are others."""
         made = []
         for party in parties:
@@ -86,18 +94,19 @@ class Parties:
             if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
                 raise InputError(f"An address must be HOST:PORT. Got {shown(party['address'])}. {FORM}")
             made.append(Party(_texts([party["name"]])[0], host, int(port), _texts(party.get("voters", []))))
-        return cls(tuple(made), _texts(voters))
+        return cls(tuple(made), _texts(voters), _texts(labels_to))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Parties:
         """Parties from a JSON file; `InputError` if it is missing or holds others."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
-            if not isinstance(content, dict) or not {"parties"} <= content.keys() <= {"parties", "voters"}:
-                raise InputError(f"it must be an object with parties, and perhaps voters. {FORM}")
+            keys = {"parties", "voters", "labels_to"}
+            if not isinstance(content, dict) or not {"parties"} <= content.keys() <= keys:
+                raise InputError(f"it must be an object with parties, and perhaps voters and labels_to. {FORM}")
             if not isinstance(content["parties"], list):
                 raise InputError(f"parties must be a list. {FORM}")
-            return cls.of(content["parties"], content.get("voters", []))
+            return cls.of(content["parties"], content.get("voters", []), content.get("labels_to", []))
         except OSError as error:
             raise InputError(f"{path} could not be read: {error.strerror}. {FORM}") from error
         except InputError as error:
@@ -114,6 +123,11 @@ class Parties:
     def threshold(self) -> int:
         """How many parties together see labels alone, if all follow the protocol: fewer than half."""
         return (len(self.parties) - 1) // 2
+
+    @property
+    def receivers(self) -> tuple[int, ...]:
+        """The places of the parties that get the labels."""
+        return tuple(map(self.index, self.labels_to)) or tuple(range(len(self.parties)))
 
     def index(self, name: str) -> int:
         """The place of a party; `InputError` if there is none of that name."""

@@ -86,6 +86,13 @@ def test_the_law_of_the_design(folder: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_labels_for_one_party_alone(folder: Path) -> None:
+    (found,) = runs(folder, {"told": told(folder, rows=4), "labels_to": ["p1"]})
+    assert [one["blocks"] for one in found] == [[[], []], [TRUE[:4], TRUE[4:]], [[], []]]
+    assert not any(one["error"] for one in found)
+
+
+@pytest.mark.thorough
 def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
     parties = Parties.of([{"name": name, "address": f"{name}:1"} for name in ("p0", "p1", "p2")], list("abc"))
     columns = [split_votes(MAJORITY, parties, ALL[:, i]) for i in range(3)]  # each voter splits its own
@@ -280,6 +287,14 @@ def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -
     for votes in ([0, 2], [0.5, 1], ["a"], [[np.nan]]):
         with pytest.raises(InputError):
             split_votes(NOISY, parties, votes)
+
+
+def test_labels_go_to_parties_alone() -> None:
+    three = [{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"]
+    assert Parties.of(three).receivers == (0, 1, 2)
+    assert Parties.of(three, labels_to=["c", "a"]).receivers == (2, 0)
+    with pytest.raises(InputError, match="one of a, b, c"):
+        Parties.of(three, labels_to=["d"])
 
 
 def test_files_that_are_no_parties_are_refused(tmp_path: Path) -> None:

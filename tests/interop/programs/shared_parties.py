@@ -87,7 +87,7 @@ def together(run: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
         {"name": f"p{i}", "address": f"{HOSTS[i]}:{port}", "voters": part.get("voters", [])}
         for i, (part, port) in enumerate(zip(told, ports, strict=True))
     ]
-    known, started = Parties.of(parties, run.get("voters", [])), []
+    known, started = Parties.of(parties, run.get("voters", []), run.get("labels_to", [])), []
     for i, part in enumerate(told):
         child = os.fork()
         if not child:
