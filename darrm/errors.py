@@ -49,6 +49,13 @@ class BudgetError(DarrmError, RuntimeError):
     """The privacy budget does not allow the release; nothing was released or charged. A retry does not help."""
 
 
+class PartyError(DarrmError, RuntimeError):
+    """Another party of a computation over shares stopped, was late or has something else; the message says which.
+
+    The block of labels ended for all parties. A retry helps once the cause is gone.
+    """
+
+
 class OutputError(DarrmError, OSError):
     """A result could not be written; the file that stood there before, if any, is untouched.
 

@@ -24,6 +24,7 @@ NEEDS = {
     "darrm.accounting.loss_distributions": "dp_accounting",
     "darrm.ensemble": "sklearn",
     "darrm.interop.opendp": "opendp",
+    "darrm.interop.shared": "mpyc",
     "darrm.labels.audits": "sklearn",
     "darrm.labels.learners": "sklearn",
     "darrm.planning.at_one_total": "pandas",

@@ -216,7 +216,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "privacy_profile": [{"gamma": GAMMA, "problem": PROBLEM, "epsilons": [0.0, 1.0]}],
         "repair": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
         "verify": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
-        "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)]}],
+        "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)], "bits": 8}],
         "accounting.compose": [
             {"design": DESIGN, "queries": 2, "delta": 0.5, "voters": "fresh", "tolerance": 0.5},
             counted | {"design": FLIPS, "delta": 0.25, "tolerance": 0.5},
@@ -397,6 +397,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "labels.CountKernel.kernel": {"k": 1},
         "labels.CountKernel.posterior": {"eta": [0.5], "output": 1, "X": BAG["X"]},
         "Design.probabilities": {"counts": [[2, 0], [0, 1]]},
+        "Design.rounded": {"bits": 8},
         "Design.with_present": {"present": [1, 1]},
         "MajorityProblem.with_present": {"present": [3]},
         "MajorityProblem.named": {"labels": [[0, 1]]},
@@ -516,7 +517,7 @@ TABLE = table()
 # tests of their own; a histogram of votes has no probabilities to sample; who is present is the problem's to check,
 # and gains are taken from costs that an objective gave.
 ELSEWHERE = re.compile(
-    r"(ensemble|labels\.learners)\.\w+\.(fit|predict|predict_proba|decision_function)|votes\..*|accounting\.Ledger.*"
+    r"(ensemble|labels\.learners)\.\w+\.(fit|predict|predict_proba|decision_function)|votes\..*|accounting\.Ledger.*|interop\.(shared_labels|split_votes)"
     r"|priors\.(Prior|Votes)\.sample|objectives\.(\w+\.with_present|gains)"
 )
 # What may be a number among other things: names of answers, designs by numbers of present voters.

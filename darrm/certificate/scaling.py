@@ -1,4 +1,4 @@
-"""`darrm.repair`: scales a release down until its guarantee is certified."""
+"""`darrm.repair`: scales a release down until its guarantee is certified; as well with tables of few bits."""
 
 from __future__ import annotations
 
@@ -65,33 +65,61 @@ def repair_all(table: Array, limits: Sequence[Limit[Problem]]) -> Array:
             return table
 
 
+def rounded_all(table: Array, limits: Sequence[Limit[Problem]], bits: int) -> Array:
+    """The table mixed with a random answer and rounded to multiples of 2^-bits, so that all limits are certified."""
+    for limit in limits:
+        engine(limit.problem).check_size(limit.problem)
+    form = encodings.of(limits[0].problem, table)
+
+    def worst_of_all(rounded: Array) -> Iterable[tuple[Limit[Problem], WorstCase]]:
+        return ((limit, worst) for limit in limits for worst in worst_cases(rounded, limit=limit))
+
+    def rounded(scale: float) -> Array:
+        return form.rounded(form.mixed(table, scale), bits)
+
+    return _mixed_until(form.rounded(table, bits), rounded, worst_of_all, limits[0])
+
+
 def shrink(table: Array, limit: Limit[Problem]) -> Array:
     """The table mixed with a random answer until quickly found cases hold: like `repair`, without a certificate."""
     return _scaled(table, limit, lambda scaled: [search(scaled, limit).glimpse(limit.epsilon)])
 
 
 def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array], Iterable[WorstCase]]) -> Array:
-    """The release, scaled down until no worst case needs more than delta.
+    """The release, scaled down until no worst case needs more than delta."""
+    mixed = encodings.of(limit.problem, original).mixed
+    return _mixed_until(
+        original, lambda scale: mixed(original, scale), lambda table: ((limit, w) for w in worst_cases(table)), limit
+    )
+
+
+def _mixed_until(
+    table: Array,
+    mixed: Callable[[float], Array],
+    worst_cases: Callable[[Array], Iterable[tuple[Limit[Problem], WorstCase]]],
+    limit: Limit[Problem],
+) -> Array:
+    """The table, or what ``mixed`` makes of a share of it, the first in which no worst case needs more than delta.
 
     A case of hockey-stick divergence E has s E - (1 - s) share (e^epsilon - 1) after scaling by s.
     """
-    delta = Decimal(limit.delta)
-    table, scale, slack = original, 1.0, 2.0**-51
+    scale, slack = 1.0, 2.0**-51
     while slack < 1:
         check_time()
-        broken = [worst for worst in worst_cases(table) if not worst.bound <= limit.delta]
+        broken = [(held, worst) for held, worst in worst_cases(table) if not worst.bound <= held.delta]
         if not broken:
             return table
-        with decimals(limit.epsilon):
-            grow = limit.epsilon.exp() - 1
-            factor = min(
-                1 - (Decimal(worst.bound) - delta) / (Decimal(worst.share) * grow + Decimal(worst.bound))
-                for worst in broken
-            )
-        scale, slack = scale * float(factor) * (1 - slack), 4 * slack
-        table = encodings.of(limit.problem, original).mixed(original, scale)
+        scale, slack = scale * min(_share(held, worst) for held, worst in broken) * (1 - slack), 4 * slack
+        table = mixed(scale)
     raise CertificateError(
         f"No mix of this release with a fair coin could be verified for epsilon = {float(limit.epsilon):g}, "
         f"delta = {limit.delta:g}, down to a share of {scale:g}: float64 cannot distinguish it from no privacy. "
         "Nothing is released. Raise the guaranteed epsilon or delta."
     )
+
+
+def _share(limit: Limit[Problem], worst: WorstCase) -> float:
+    """The scale at which a broken case keeps its limit, but for rounding."""
+    with decimals(limit.epsilon):
+        bound, grow = Decimal(worst.bound), limit.epsilon.exp() - 1
+        return float(1 - (bound - Decimal(limit.delta)) / (Decimal(worst.share) * grow + bound))

@@ -26,8 +26,8 @@ from darrm.cli.streams import kept_streams
 from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWarning
 
 _NAMES = (
-    *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
-    *("key", "constraints", "export", "audit", "demo", "completion"),
+    *("solve", "verify", "release", "release-shared", "compare", "table", "profile", "budget", "plan", "ledger"),
+    *("report", "explore", "key", "constraints", "export", "audit", "demo", "completion"),
 )
 
 _OURS = (ImpossiblePriorWarning, RecoveredLabelsWarning)  # printed as lines of their own, always
@@ -40,7 +40,7 @@ class _Commands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in _NAMES:
             raise KeyError(name)
-        command: click.Command = import_module(f"darrm.cli.{name}").command
+        command: click.Command = import_module(f"darrm.cli.{name.replace('-', '_')}").command
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -54,8 +54,8 @@ class _Commands(Mapping[str, click.Command]):
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 done, 1 a guarantee does not hold, 2 bad input, 3 the privacy budget is spent, 4 no design "
-    "was found, 5 an output cannot be written or memory or a library is missing, 6 an id was charged before, 70 a "
-    "defect of darrm, 130 interrupted.",
+    "was found, 5 an output cannot be written or memory or a library is missing, 6 an id was charged before, 7 another "
+    "party stopped, 70 a defect of darrm, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="darrm")
 @click.pass_context

@@ -22,6 +22,7 @@ from darrm.errors import (
     ExistsError,
     MissingExtraError,
     OutputError,
+    PartyError,
     RepeatedIdError,
     SolverError,
 )
@@ -53,11 +54,16 @@ SYSTEM = Ending(5, "system", "The operating system refused something else, such 
 REPEATED = Ending(
     6, "charged-before", "An id was charged before, so its row has a label. Nothing was released or charged."
 )
+PARTY = Ending(
+    7,
+    "party-stopped",
+    "Another party of a release over shares stopped or has something else. Its block was not opened.",
+)
 DEFECT = Ending(70, "defect", "darrm itself failed. Please report it.")
 INTERRUPTED = Ending(130, "interrupted", "Interrupted, such as by Ctrl-C.")
 ENDINGS = (
     *(DONE, NOT_HELD, BAD_INPUT, NO_FILE, EXISTS, BUDGET_SPENT, NO_DESIGN),
-    *(NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, DEFECT, INTERRUPTED),
+    *(NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, PARTY, DEFECT, INTERRUPTED),
 )
 # The first that fits counts.
 _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
@@ -68,6 +74,7 @@ _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
     (ExistsError, EXISTS),
     (CertificateError, NOT_HELD),
     (BudgetError, BUDGET_SPENT),
+    (PartyError, PARTY),
     (SolverError, NO_DESIGN),
     (OutputError, NOT_WRITTEN),
     (MissingExtraError, NO_LIBRARY),

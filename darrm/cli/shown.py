@@ -51,6 +51,8 @@ def show(design: Design, *, from_file: bool = False) -> None:
             f"expected TV error {design.error:.8g}, disagreement rate {design.disagreement:.8g}, under {design.prior}; "
         )
     console.print(figures + gap)
+    if few := wording.of_bits(design):
+        console.print(few.strip())
     console.print(rests_not_on(design.objective.assumed))
     bare = sum(kind.voters for kind in problem.affected if math.isinf(kind.epsilon))
     if bare > 1:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _OUT = outputs.Out("", *FORMATS)
-_SETTINGS = ("shape", "engine", "absent", "time_limit", "on_time_limit")
+_SETTINGS = ("shape", "engine", "absent", "bits", "time_limit", "on_time_limit")
 _OF_PRIORS = ("prior", "objective", "randomized_response")
 _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
@@ -58,6 +58,11 @@ _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_af
     "At the time limit, or if the solver gives up: fail (error), or certify the best design so far (best).",
     "error",
     "best",
+)
+@common.number(
+    "--bits",
+    "Probabilities are multiples of 2^-BITS: the optimum is rounded towards noise, and certified as it is drawn [all "
+    "bits of float64].",
 )
 @click.option(
     "--out",

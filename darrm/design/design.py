@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._lazy import view
-from darrm._validation import array, choice, real, refusal, shown
+from darrm._validation import array, choice, real, refusal, shown, whole
 from darrm.certificate.certificate import Certificate, beyond_profile, verify
+from darrm.certificate.scaling import rounded_all
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, columns
 from darrm.design.content import (
@@ -42,13 +43,14 @@ from darrm.priors import Prior
 from darrm.priors import from_dict as prior_from_dict
 from darrm.priors.prior import OBJECTIVES, errors
 from darrm.problem import encodings
-from darrm.problem.class_votes import class_probabilities
+from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import Counts
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import checked_present
-from darrm.problem.limits import by_kind, profile_points
+from darrm.problem.limits import by_kind, guarantees, profile_limits, profile_points
 from darrm.storage.sealed_json import finite, read, write
 
+MOST_BITS = 50  # of a rounded table
 _WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are equally likely, or another prior."
 SHAPES = ("free", "monotone")  # of a noise function
 _OF_A_DECISION = ("Mix it with random answers", "by", "epsilon")  # words of an error
@@ -422,6 +424,65 @@ class Design(ForAnalysis):
             raise InputError(f"kind must be {names}. Got {shown(kind)}.{hint}")
         return Design(kinds[kind], self.table, self.objective, self.shape) if kind else self
 
+    @property
+    def bits(self) -> int:
+        """The least b for which all probabilities that are sampled are multiples of 2^-b; see `rounded`.
+
+        The draw among classes of equal votes does not count, whose probability can be a third.
+        """
+        return max(_bits(each) for each in (self, *self.fewer.values()))
+
+    def rounded(self, bits: int) -> Design:
+        """The design with probabilities that are multiples of 2^-bits, rounded towards noise, certified as it is drawn.
+
+        A label of such a table needs ``bits`` random bits and comparisons, which is what labels drawn over secret
+        shares cost (`darrm.interop.shared`). For two answers every probability moves towards 1/2 by less than 2^-bits;
+        for more, rows are rounded by largest remainders. If the certificate does not hold then, the table is mixed
+        with a few more random answers before it is rounded, until it does. A symmetric table becomes a full one.
+
+        Parameters
+        ----------
+        bits : int in [1, 50]
+
+        Returns
+        -------
+        Design
+            Its ``gap`` is the old one and what rounding added to the expected cost; ``bits`` is at most the given one.
+
+        Raises
+        ------
+        InputError
+            If ``bits`` is out of range, or an ordered table of several answers is no longer ordered.
+        CertificateError
+            If no share of the table could be certified.
+
+        Notes
+        -----
+        The cost is that of some certificates of the table (docs/benchmarks.md).
+
+        Examples
+        --------
+        >>> import darrm
+        >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+        >>> short = design.rounded(16)
+        >>> design.bits, short.bits, short.error - design.error < 1e-5
+        (54, 16, True)
+        """
+        bits = whole("bits", bits, 1, MOST_BITS)
+        table = self.table
+        if self.encoding is encodings.SYMMETRIC:
+            problem = self.problem
+            table = class_probabilities(table, problem, all_votes(problem))
+            table = table.reshape(*problem.table_shape, problem.n_answers)
+        held = (*guarantees(self.problem), *profile_limits(self.problem, self.profile))
+        fewer = {present: other.rounded(bits) for present, other in self.fewer.items()}
+        made = partial(Design, self.problem, rounded_all(table, held, bits), self.objective, self.shape, None)
+        first = made(math.inf, self.profile, fewer, planned_for=self.planned_for)
+        gap = self.gap + max(0.0, first.expected_cost - self.expected_cost)
+        if not gap < math.inf:
+            return first
+        return made(math.nextafter(gap, math.inf), self.profile, fewer, planned_for=self.planned_for)
+
     def with_present(self, present: Sequence[int]) -> Design:
         """The decision for the given numbers of present voters of each group, at least one in all.
 
@@ -465,6 +526,20 @@ def _of_a_majority(prior: object, name: object) -> Paper:
     name = "tv" if name is None else name
     choice("objective", name, (*OBJECTIVES, "custom"))
     return Paper(prior, str(name))
+
+
+def _bits(design: Design) -> int:
+    """`Design.bits` of one table."""
+    if design.problem.binary:
+        of_gamma = design.encoding is encodings.GAMMA
+        mantissa, exponent = np.frexp(design.table[design.table > 0])
+        whole_numbers = np.ldexp(mantissa, 53).astype(np.int64)
+        zeros = np.log2(whole_numbers & -whole_numbers).astype(np.int64)
+        # Of gamma the probabilities are (1 + gamma) / 2.
+        return int(max(of_gamma, (53 - exponent - zeros + of_gamma).max(initial=0)))
+    exact = design.encoding.exact(design.table, design.problem)
+    denominators = {value.denominator for row in exact for value in row}
+    return max(d.bit_length() - 1 for d in denominators if not d & (d - 1))
 
 
 def _proved(

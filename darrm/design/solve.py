@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from darrm._validation import choice, real, truth
+from darrm._validation import choice, real, truth, whole
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
 from darrm.constraints.classes import check_variables
 from darrm.constraints.rows import HalfColumns
 from darrm.design.absent import attendances, check_absent
-from darrm.design.design import SHAPES, Design
+from darrm.design.design import MOST_BITS, SHAPES, Design
 from darrm.design.optimum import check_optimal, raised, searching
 from darrm.design.program import Search, variables
 from darrm.errors import ImpossiblePriorWarning, InputError, SolverError
@@ -81,6 +81,7 @@ def solve(
     engine: str = "cutting-planes",
     ordered: bool = False,
     absent: bool = False,
+    bits: int | None = None,
     profile: Iterable[tuple[float, float]] | None = None,
     custom: Custom | None = None,
     time_limit: float = math.inf,
@@ -134,6 +135,9 @@ def solve(
     absent : bool
         For a decision: whether voters may be absent. If so, a table is computed for every vector of present voters. Who
         is absent must not depend on the data, on votes or on their noise.
+    bits : int in [1, 50], optional
+        If given, probabilities are multiples of 2^-bits: the optimum is rounded towards noise by `Design.rounded` and
+        certified as it is drawn; its gap has what rounding cost.
     profile : iterable of (epsilon, delta), optional
         Further limits that the same release must keep, with rising epsilons (nats, inf allowed) and falling deltas.
         `darrm.accounting.gdp` returns those of a whole curve. Engine "cutting-planes" only.
@@ -200,6 +204,7 @@ def solve(
     for name, value in (("ordered", ordered), ("absent", absent)):
         truth(name, value)
     shape = "ordered" if ordered else choice("shape", shape, (*SHAPES, "ordered"))
+    bits = None if bits is None else whole("bits", bits, 1, MOST_BITS)
     choice("engine", engine, ENGINES)
     choice("on_time_limit", on_time_limit, ("error", "best"))
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
@@ -242,7 +247,8 @@ def solve(
             on_time_limit=on_time_limit,
             report=report,
         )
-    return Design(problem, table, goal, shape, gap=gap, profile=points, fewer=fewer)
+    design = Design(problem, table, goal, shape, gap=gap, profile=points, fewer=fewer)
+    return design if bits is None else design.rounded(bits)
 
 
 def _goal(problem: AnyProblem, prior: Prior | str | None, objective: str | Objective | None) -> Objective:

@@ -3,3 +3,8 @@ from darrm.accounting.events import dp_event as dp_event
 from darrm.accounting.loss_distributions import NeighboringPLD as NeighboringPLD
 from darrm.accounting.loss_distributions import privacy_loss_distribution as privacy_loss_distribution
 from darrm.interop.opendp import opendp_measurement as opendp_measurement
+from darrm.interop.shared import SharedBlock as SharedBlock
+from darrm.interop.shared import shared_labels as shared_labels
+from darrm.interop.shared import split_votes as split_votes
+from darrm.interop.shared_parties import Parties as Parties
+from darrm.interop.shared_parties import Party as Party

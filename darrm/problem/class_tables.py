@@ -79,6 +79,21 @@ def mixed(table: Array, share: float) -> Array:
     return np.asarray(even / even.sum(axis=-1, keepdims=True))
 
 
+def rounded(table: Array, bits: int) -> Array:
+    """The nearest table of multiples of 2^-bits, by largest remainders: rows sum to 1 exactly; for full tables.
+
+    Likely answers come first among equal remainders, so an answer that was as likely as another stays so.
+    """
+    scaled = np.ldexp(table, bits).reshape(-1, table.shape[-1])
+    units = np.floor(scaled)
+    left = (2.0**bits - units.sum(axis=1)).astype(np.int64)  # at most one for each answer, but for rounding of the sum
+    order = np.lexsort((-scaled, -(scaled - units)))
+    np.put_along_axis(
+        units, order, np.take_along_axis(units, order, 1) + (np.arange(units.shape[1]) < left[:, None]), 1
+    )
+    return np.asarray(np.ldexp(units, -bits).reshape(table.shape))
+
+
 def block_sizes(problem: ByGroups) -> NDArray[np.intp]:
     """The size of the block that begins at each entry of a symmetric table; 0 where none begins."""
     counts = sorted_counts(problem.K, problem.n_classes)

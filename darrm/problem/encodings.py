@@ -46,6 +46,9 @@ class Encoding(NamedTuple):
         Takes a table; returns the probabilities of all answers, as float64, with a last axis for them.
     exact : callable
         Takes a table and a problem; returns the exact sampled probability of every answer, for each row.
+    rounded : callable
+        Takes a table and a number b; returns a table whose sampled probabilities are multiples of 2^-b, each less than
+        2^-b from the given one (for several answers that plus rounding of float64).
     """
 
     name: str
@@ -54,6 +57,7 @@ class Encoding(NamedTuple):
     mixed: Callable[[Array, float], Array]
     probabilities: Callable[[Array], Array]
     exact: Callable[[Array, ByGroups], list[list[Fraction]]]
+    rounded: Callable[[Array, int], Array]
 
 
 def _gamma(release: ArrayLike, problem: Any) -> Array:
@@ -83,9 +87,24 @@ def _exact_binary(table: Array, problem: ByGroups) -> list[list[Fraction]]:
     return [[1 - Fraction(value), Fraction(value)] for value in table.ravel().tolist()]
 
 
-GAMMA = Encoding("gamma", "gamma", _gamma, np.multiply, lambda gamma: _two(acceptance(gamma)), _exact_gamma)
-BINARY = Encoding("binary", "table", binary_table, _with_coin, _two, _exact_binary)
-FULL = Encoding("full", "table", class_tables.class_table, class_tables.mixed, np.array, class_tables.exact_rows)
+def _rounded_gamma(gamma: Array, bits: int) -> Array:
+    # (1 + gamma) / 2 is a multiple of 2^-bits if gamma is one of 2^(1 - bits). Towards 0, that is towards the coin.
+    return np.asarray(np.ldexp(np.floor(np.ldexp(gamma, bits - 1)), 1 - bits))
+
+
+def _rounded_binary(table: Array, bits: int) -> Array:
+    scaled = np.ldexp(table, bits)  # towards 1/2
+    return np.asarray(np.ldexp(np.where(table < 0.5, np.ceil(scaled), np.floor(scaled)), -bits))
+
+
+GAMMA = Encoding(
+    "gamma", "gamma", _gamma, np.multiply, lambda gamma: _two(acceptance(gamma)), _exact_gamma, _rounded_gamma
+)
+BINARY = Encoding("binary", "table", binary_table, _with_coin, _two, _exact_binary, _rounded_binary)
+FULL = Encoding(
+    *("full", "table", class_tables.class_table, class_tables.mixed, np.array, class_tables.exact_rows),
+    class_tables.rounded,
+)
 SYMMETRIC = FULL._replace(name="symmetric")
 ENCODINGS = {encoding.name: encoding for encoding in (GAMMA, BINARY, FULL, SYMMETRIC)}
 

@@ -14,6 +14,7 @@ from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
+    from darrm.design.design import Design
     from darrm.problem.decision import DecisionProblem
     from darrm.problem.groups import ByGroups
     from darrm.problem.majority import MajorityProblem
@@ -160,6 +161,15 @@ def _of_groups(problem: ByGroups) -> str:
 def tight(epsilon: float) -> str:
     """A certified epsilon in a table; what is below a billionth is rounded up to it, because it is rounding."""
     return at_least(max(epsilon, 1e-9) if epsilon else 0.0)
+
+
+def of_bits(design: Design) -> str:
+    """For a table of few bits how few, and where its cost is; nothing for others. Not of several answers."""
+    from darrm.design.design import MOST_BITS
+
+    if not design.problem.binary or design.bits > MOST_BITS or math.isinf(design.gap):
+        return ""
+    return f" All probabilities are multiples of 2^-{design.bits}; that distance includes what rounding to them cost."
 
 
 def listed(parts: Iterable[str]) -> str:

@@ -34,6 +34,7 @@ WELL = {
     "verify --independent": ["verify", "gamma.json", "--independent"],
     "verify table": ["verify", "table.csv"],
     "release": ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"],
+    "release-shared": ["release-shared", "gamma.json", "--votes", "votes.csv", "-M", "3", "--out", "labels.csv"],
     "key": ["key", "new.key"],
     "compare": ["compare", *PROBLEM],
     "compare at one total": ["compare", *VOTERS, *BUDGET],
@@ -52,7 +53,7 @@ WELL = {
     "demo": ["demo"],
 }
 WITHOUT_JSON = {"explore", "completion"}  # pages that are served, and a script
-SLOW = ("demo", "plan", "compare at one total")
+SLOW = ("demo", "release-shared", "plan", "compare at one total")
 EACH = [name for name in WELL if name not in SLOW] + thorough(*SLOW)
 
 Ended = tuple[int, dict[str, Any], str]
@@ -297,6 +298,7 @@ WORK = {
     "plan": "darrm.planning.planner.plan",
     "ledger create": "darrm.accounting.ledger.Ledger.create",
     "ledger charge": "darrm.accounting.ledger.Ledger.charge",
+    "release-shared": "darrm.interop.shared_parties.Parties.of",
     "ledger show": "darrm.accounting.ledger.Ledger.status",
     "report": "darrm.show.report.write",
     "export": "darrm.storage.frames.write",

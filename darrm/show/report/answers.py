@@ -8,6 +8,7 @@ from typing import Any
 from darrm.design.design import Design
 from darrm.objectives import OfVoters, Paper, Truth
 from darrm.planning.comparison import beside
+from darrm.show import wording
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
 from darrm.show.report import sections
 from darrm.show.report.sections import figure
@@ -136,6 +137,7 @@ def optimal(design: Design, gap: str | None) -> str:
     rival = "any ordered decision" if design.ordered else "any decision"
     return (
         f"That is at most {gap} above the cost of {rival} with this guarantee{' and profile' * bool(design.profile)}."
+        f"{wording.of_bits(design)}"
     )
 
 

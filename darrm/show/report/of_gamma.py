@@ -165,7 +165,7 @@ def optimal(design: Design, gap: str | None) -> str:
         )
     return (
         f"This design is at most {gap} above the optimum for objective {design.objective} and shape {design.shape}"
-        f"{' and profile' * bool(design.profile)}, under the prior {prior}."
+        f"{' and profile' * bool(design.profile)}, under the prior {prior}.{wording.of_bits(design)}"
     )
 
 

@@ -1,0 +1,244 @@
+"""darrm release-shared"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from darrm.cli import common
+from darrm.cli.long_run import progress
+from darrm.errors import DarrmError, ExistsError, InputError
+
+if TYPE_CHECKING:
+    from darrm.design.design import Design
+    from darrm.interop import Parties
+
+_MOST_VALUES = 255  # that a cell of a votes file can have
+_WAIT = 10  # seconds for the other processes of a trial to end
+
+
+@click.command("release-shared", short_help="Release labels over secret shares of votes.")
+@common.file_argument
+@click.option(
+    "--votes",
+    "votes_path",
+    type=common.PATH,
+    required=True,
+    help="CSV or .parquet with the votes that this party brings, a column for each of its voters by name, and id. All "
+    "parties have the same rows in the same order. Where voters are no parties: this party's shares of all votes.",
+)
+@click.option("--parties", "parties_path", type=common.PATH, help="JSON file that says who the parties are.")
+@click.option("--party", metavar="NAME", help="The name of this party in --parties.")
+@click.option(
+    "-M",
+    "M",
+    metavar="NUMBER",
+    type=common.Number(),
+    help="To try it: this many parties on this machine, among which the columns of --votes are divided.",
+)
+@click.option(
+    "--out", type=common.PATH, help="Write the labels here, as CSV (or .parquet, .json) with id and label [nowhere]."
+)
+@click.option("--overwrite", is_flag=True, help="Replace the labels of an earlier release in --out.")
+@click.option(
+    "--ledger",
+    "ledger_path",
+    type=common.PATH,
+    help="Charge this party's own ledger for each block before the block is opened.",
+)
+@click.option("--again", is_flag=True, help="With --ledger: rows may have been released before; see darrm release.")
+@click.option(
+    "--votes-are-public",
+    is_flag=True,
+    help="The votes from which the design's prior was read are public, so --votes may contain them.",
+)
+@click.option("--tls", is_flag=True, help="Encrypt connections, with the certificates of MPyC in the folder .config.")
+@common.number("--rows", "Rows of a block, the same at all parties [some seconds' worth].")
+@common.number("--timeout", "End if a step takes more than this many seconds [60].", default=60.0)
+@common.json_option
+def command(
+    file: Path,
+    votes_path: Path,
+    parties_path: Path | None,
+    party: str | None,
+    M: Any,
+    out: Path | None,
+    overwrite: bool,
+    ledger_path: Path | None,
+    again: bool,
+    votes_are_public: bool,
+    tls: bool,
+    rows: Any,
+    timeout: Any,
+    as_json: bool,
+) -> None:
+    """Release labels by the noise of the design in FILE together with other parties, over secret shares.
+
+    Only the labels are opened, if fewer than half of the parties pool what they see and all follow the protocol.
+    """
+    from darrm import votes
+    from darrm.accounting.ledger import Ledger
+    from darrm.cli.outputs import refuse_ledger
+    from darrm.design.design import load
+    from darrm.interop import Parties, shared_labels
+    from darrm.storage.atomic import check_place, is_device
+
+    if (M is None) == (parties_path is None) or (parties_path is None) != (party is None):
+        raise click.UsageError("Pass --parties and --party, or -M to try it on this machine.")
+    if out is not None:
+        refuse_ledger(out)
+        check_place(out)
+        if not overwrite and not is_device(out) and out.exists():
+            raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
+    design = load(file)
+    problem, ledger = design.problem, None if ledger_path is None else Ledger(ledger_path)
+    with ExitStack() as kept:
+        if parties_path is not None:
+            parties = Parties.read(parties_path)
+        else:
+            parties = _of_trial(votes_path, problem, M)
+            party = parties.parties[0].name
+            shared = ("--rows", rows) if rows is not None else ()
+            also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public)
+            kept.enter_context(_others(file, votes_path, parties, also))
+        if out is not None and parties.index(str(party)) not in parties.receivers:
+            raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Leave --out out.")
+        names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
+        mine = parties.brought(str(party))
+        blocks = votes.blocks(votes_path, names=names, voters=mine) if mine else _no_votes(votes_path)
+        labels = shared_labels(
+            design,
+            blocks,
+            parties,
+            str(party),
+            ledger=ledger,
+            again=again,
+            public=votes_are_public,
+            rows=rows,
+            timeout=timeout,
+            tls=tls,
+        )
+        report = kept.enter_context(progress(lambda n: (n, None, f"{n} labels opened")))
+        stopped: BaseException | None = None
+        n = 0
+        with nullcontext() if out is None else votes.writing_labels(out, names=problem.answers) as target:
+            try:
+                for block in labels:
+                    if target is not None:
+                        target.write(block.ids, block.labels)
+                    n += len(block.ids)
+                    report(n)
+            except (DarrmError, KeyboardInterrupt) as error:
+                if not n:
+                    raise
+                stopped = error  # labels that are opened and charged are kept
+    if stopped is not None:
+        where = f"{out} has" if out is not None else "There are"
+        common.note(f"{where} the {n} labels that were opened before. Release the other rows in another run.")
+        raise stopped
+    status = None if ledger is None else ledger.status()
+    if as_json:
+        common.print_json(
+            {
+                "labels": n,
+                "out": None if out is None else str(out),
+                "parties": [one.name for one in parties.parties],
+                "threshold": parties.threshold,
+                **({} if status is None else {"ledger": status}),
+            }
+        )
+    labels_of = f"{n} label{'s' * (n != 1)}"
+    wrote = f"Wrote {labels_of} to {out}" if out is not None else f"Opened {labels_of}"
+    if out is None and parties.labels_to:
+        wrote += f" for {', '.join(parties.labels_to)}"
+    common.note(
+        f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool "
+        "what they see, learn labels alone, if all follow the protocol."
+    )
+    if status is not None:
+        common.note(f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far.")
+
+
+def _of_shares(design: Design, parties: Parties) -> int:
+    """The values that a share can have."""
+    from darrm.interop.shared import circuit_of
+
+    prime = circuit_of(design, parties).prime
+    if prime > _MOST_VALUES:
+        raise InputError(
+            f"Files of shares are read for primes up to {_MOST_VALUES}. This design needs {prime}. Pass the shares as "
+            "arrays to darrm.interop.shared_labels."
+        )
+    return prime
+
+
+def _no_votes(path: Path) -> Iterator[Any]:
+    """The ids of a party that brings no votes: of its file, whose other columns are not looked at."""
+    import numpy as np
+
+    from darrm import votes
+    from darrm.votes.rows import VotesBlock
+
+    for block in votes.blocks(path):
+        yield VotesBlock(np.zeros((len(block.votes), 0), dtype=np.uint8), block.ids, None, has_ids=block.has_ids)
+
+
+def _of_trial(path: Path, problem: Any, M: Any) -> Parties:
+    """Parties on this machine that divide the columns of a votes file among them."""
+    from darrm import votes
+    from darrm._validation import whole
+    from darrm.interop import Parties
+
+    m = whole("M", M, 3, problem.K)
+    voters = problem.voters or next(votes.blocks(path, K=problem.K, names=problem.names)).voters
+    ends = [i * problem.K // m for i in range(m + 1)]
+    return Parties.of(
+        {"name": f"party {i + 1}", "address": f"127.0.0.1:{port}", "voters": list(voters[ends[i] : ends[i + 1]])}
+        for i, port in enumerate(_free_ports(m))
+    )
+
+
+def _free_ports(n: int) -> list[int]:
+    with ExitStack() as open_ones:
+        sockets = [open_ones.enter_context(socket.socket()) for _ in range(n)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@contextmanager
+def _others(file: Path, votes_path: Path, parties: Parties, also: Sequence[Any]) -> Iterator[None]:
+    """The other parties of a trial, each a process, which do not outlive this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "parties.json")
+        each = [
+            {"name": one.name, "address": f"{one.host}:{one.port}", "voters": list(one.voters)}
+            for one in parties.parties
+        ]
+        path.write_text(json.dumps({"parties": each}), encoding="utf-8")
+        run = [sys.executable, "-m", "darrm", "release-shared", str(file), "--votes", str(votes_path)]
+        run += ["--parties", str(path), *map(str, also)]
+        nothing: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        started = [
+            subprocess.Popen([*run, "--party", one.name], env=os.environ, **nothing) for one in parties.parties[1:]
+        ]
+        try:
+            yield
+            for process in started:
+                process.wait(_WAIT)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()

@@ -1,0 +1,334 @@
+"""Labels whose votes no one sees: `shared_labels` draws them over secret shares, with MPyC, and opens nothing else.
+
+Every party holds shares of every vote: numbers of which fewer than half of the parties together know nothing. The
+parties add votes, look up the table and draw coins over shares (`darrm.interop.shared_circuit`). Then they open the
+labels. A label has exactly the law of `darrm.mechanisms.PrivateDecision`, to the last bit of the design's table.
+
+What is promised.  If all parties follow the protocol, fewer than half of them who pool what they see learn the labels
+and no more about others' votes. That is MPyC's promise for its operations (Shamir's secret sharing, multiplication by
+Gennaro, Rabin and Rabin; passive adversaries), and each operation here is one of them or affine in shares. Nothing is
+promised against parties that depart from the protocol: one that changes its part of a product can choose another
+noise than the design's. Voters can spoil labels by false votes, but that they are votes is checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import array, not_a_design, plain, real, refusal, shown, truth, whole
+from darrm.accounting.ledger import Ledger
+from darrm.design.content import problem_in_file
+from darrm.design.design import Design
+from darrm.errors import InputError
+from darrm.interop.shared_circuit import Circuit, Shared
+from darrm.interop.shared_parties import FORM, Parties
+from darrm.interop.shared_talk import connected
+from darrm.mechanisms.own_votes import OwnVotes
+from darrm.problem.voter_names import compared
+from darrm.votes.rows import Texts, VotesBlock
+
+PROTOCOL = 1  # changes with every change of what parties exchange
+_TWO = (
+    "Shares of voters that are no parties are of votes between two answers. Got a design with more classes. Let "
+    "parties bring the votes."
+)
+_WORK = 200_000  # products of a block, some seconds' worth
+
+
+def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDArray[np.int64]]:
+    """Shares of votes for each party, for voters that are no parties: send each party its own over a safe channel.
+
+    Any `Parties.threshold` of the shares of a vote are uniform and independent of it; more determine it.
+
+    Parameters
+    ----------
+    design : Design
+        Between two answers.
+    parties : Parties
+    votes : array_like of 0 and 1, shape (n,) or (n, voters)
+
+    Returns
+    -------
+    list of ndarray of int64, of the shape of ``votes``, one for each party; values in [0, p), p the prime of the field
+
+    Raises
+    ------
+    InputError
+        If a vote is neither 0 nor 1, or the design has more answers.
+
+    Notes
+    -----
+    Shamir's secret sharing: the value at 0 of a polynomial of degree ``threshold`` with coefficients from the operating
+    system; party i has the value at i + 1.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> from darrm.interop import Parties, split_votes
+    >>> three = [{"name": name, "address": f"{name}.example:11365"} for name in ("x", "y", "z")]
+    >>> parties = Parties.of(three, voters=["a", "b", "c"])
+    >>> shares = split_votes(darrm.solve(K=3, m=2, epsilon=0.5), parties, [1, 0, 1])
+    >>> [share.shape for share in shares]
+    [(3,), (3,), (3,)]
+    """
+    circuit = circuit_of(design, parties)
+    if circuit.inputs > 1:
+        raise InputError(_TWO)
+    ones = array("votes", votes, None, 0, 1, "[]", wholes=True).astype(np.int64)
+    p, points = circuit.prime, range(1, len(parties.parties) + 1)
+    made = [np.zeros(ones.shape, dtype=np.int64) for _ in points]
+    for _ in range(parties.threshold):
+        drawn = np.array([secrets.randbelow(p) for _ in range(ones.size)], dtype=np.int64).reshape(ones.shape)
+        made = [(share + drawn) * x % p for share, x in zip(made, points, strict=True)]
+    return [(share + ones) % p for share in made]
+
+
+def circuit_of(design: Design, parties: Parties) -> Circuit:
+    """The circuit of a design for given parties; `InputError` if they are not its voters."""
+    if not isinstance(design, Design):
+        raise not_a_design("Labels over shares are drawn from a Design", design)
+    problem = design.problem
+    if len(parties.columns) != problem.K:
+        raise InputError(f"The design has {problem.K} voters. Got parties with {len(parties.columns)}. {FORM}")
+    if problem.voters is None:
+        return Circuit(design, len(parties.parties))
+    columns, voters = list(map(compared, parties.columns)), list(problem.voters)
+    if sorted(columns) != sorted(voters):
+        raise InputError(
+            f"Parties must bring the voters of the design: {shown(voters)}. Got {shown(list(parties.columns))}."
+        )
+    return Circuit(design, len(parties.parties), [voters.index(name) for name in columns])
+
+
+class SharedBlock(NamedTuple):
+    """Opened labels of some rows, with their ids; no labels at a party that does not get them."""
+
+    ids: Texts
+    labels: NDArray[np.uint8]
+
+
+def shared_labels(
+    design: Design,
+    blocks: Iterable[VotesBlock | ArrayLike],
+    parties: Parties,
+    party: str,
+    *,
+    ledger: Ledger | None = None,
+    again: bool = False,
+    public: bool = False,
+    rows: int | None = None,
+    timeout: float = 60.0,
+    tls: bool = False,
+) -> Iterator[SharedBlock]:
+    """Draw labels together with the other parties, of which each runs this in a process of its own, and open them.
+
+    For each block of rows the parties compare the digest of design, parties, ids and settings; share votes; check over
+    shares that they are votes; compute; charge their ledgers; and open the labels when all have charged. If a party
+    stops, says something else or is late, the block ends for all before anything of it is opened. Labels of the blocks
+    before stay released and charged.
+
+    Parameters
+    ----------
+    design : Design
+        The same at all parties. All its voters must vote. Labels of `Design.rounded` cost less.
+    blocks : iterable of VotesBlock or array_like, shape (n, voters of this party)
+        The votes that this party brings, columns in the order of ``parties``, or its shares of all votes. Other parties
+        must have the same rows in the same order. A party that brings no votes passes arrays of no columns.
+    parties : Parties
+    party : str
+        The name of this one.
+    ledger : Ledger, optional
+        This party's own, charged for each block before it is opened.
+    again : bool
+        As in `Ledger.charge`.
+    public : bool
+        Whether the votes behind the prior of the design are public, if it was read from votes: over shares it
+        cannot be seen whether they are these.
+    rows : int, optional
+        Rows of a block; by default so many that a block takes some seconds.
+    timeout : float, seconds
+        How long a step may take: to connect, or between two messages of a block.
+    tls : bool
+        Whether connections are encrypted and both ends show certificates: MPyC's, in the folder .config of the working
+        directory (party_0.crt, party_0.key, mpyc_ca.crt). Without, run it on a network that no one else reaches.
+
+    Yields
+    ------
+    SharedBlock
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used. If a vote is not one: it names row and column.
+    PartyError
+        If another party stopped, or has another design, other rows or settings.
+    BudgetError
+        If the ledger does not cover a block.
+    MissingExtraError
+        If MPyC is not installed.
+
+    Notes
+    -----
+    Products of each label, for one group of K voters, b bits and t = `Parties.threshold`: about 2 K + (2 + t) b; rounds
+    of messages: about log2(K) + log2(b) + log2(t) + 12 for each block. A process can have one run at a time, because
+    MPyC has one runtime.
+
+    Examples
+    --------
+    Three processes on this machine, which `darrm release-shared -M 3` starts; each brings one column:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> from darrm.cli import main
+    >>> np.savetxt("votes.csv", [[1, 0, 1], [0, 0, 1]], "%d", ",", header="a,b,c", comments="")
+    >>> darrm.solve(K=3, m=2, epsilon=0.5, bits=8).save("gamma.json")
+    >>> main(["release-shared", "gamma.json", "--votes", "votes.csv", "-M", "3", "--out", "labels.csv"])
+    0
+    """
+    circuit, me = circuit_of(design, parties), parties.index(party)
+    if parties.voters and circuit.inputs > 1:
+        raise InputError(_TWO)
+    if OwnVotes(design, public):
+        raise InputError(
+            "The prior of this design was read from votes, and over shares it cannot be seen whether from these. Solve "
+            "with another prior, or pass public=True (--votes-are-public) if those votes are public."
+        )
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise refusal("ledger", "a Ledger of darrm.accounting", ledger)
+    size = max(1, _WORK // circuit.work) if rows is None else whole("rows", rows)
+    again, tls = truth("again", again), truth("tls", tls)
+    timeout = real("timeout", timeout, 0, ends="(]", hint="Pass seconds.")
+
+    def charge(rows: _Rows) -> tuple[bytes, None]:
+        if ledger is not None:
+            ids = rows.ids if rows.has_ids else None
+            ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
+        return bytes(32), None
+
+    below = circuit.prime if parties.voters else design.problem.n_classes
+    cut = _cut(blocks, len(parties.brought(party)), size, below)
+    return _Run(design, circuit, parties, me, size).labels(cut, charge, timeout, tls)
+
+
+def _cut(blocks: Iterable[VotesBlock | ArrayLike], width: int, size: int, below: int) -> Iterator[_Rows]:
+    """The rows, ``size`` at a time, whatever came at once; `InputError` for a cell that is not in 0, ..., below - 1."""
+    kept: list[tuple[list[str], NDArray[Any]]] = []
+    count, row, has_ids = 0, 1, False
+    for block in blocks:
+        if isinstance(block, VotesBlock):
+            ids, cells, has_ids = list(block.ids), block.votes, block.has_ids
+        else:
+            cells = plain("votes", block, f"rows of one length, shape (n, {width})")
+            ids = list(map(str, range(row, row + len(cells))))
+        if cells.ndim != 2 or cells.shape[1] != width:
+            raise InputError(f"votes must have shape (n, {width}), a column for each voter. Got shape {cells.shape}.")
+        wrong = np.argwhere(~np.isin(cells, np.arange(below)))
+        if len(wrong):
+            i, j = wrong[0].tolist()
+            raise InputError(
+                f"A vote, or a share of one, must be an integer from 0 to {below - 1}. Got {shown(cells[i, j].item())} "
+                f"in row {row + i}, column {j}."
+            )
+        row, at = row + len(cells), 0
+        while at < len(cells):
+            part = slice(at, at + size - count)
+            kept.append((ids[part], cells[part].astype(np.int64)))
+            at, count = at + len(kept[-1][1]), count + len(kept[-1][1])
+            if count == size:
+                yield _Rows.of(kept, has_ids)
+                kept, count = [], 0
+    if count:
+        yield _Rows.of(kept, has_ids)
+
+
+class _Rows(NamedTuple):
+    """Rows of a block: ids, which may be numbers of rows, and the cells of this party."""
+
+    ids: Texts
+    has_ids: bool
+    cells: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parts: list[tuple[list[str], NDArray[Any]]], has_ids: bool) -> _Rows:
+        ids = Texts.of(text for texts, _ in parts for text in texts)
+        return cls(ids, has_ids, np.concatenate([cells for _, cells in parts]))
+
+    @property
+    def digest(self) -> bytes:
+        return hashlib.sha256(self.ids.ends.tobytes() + self.ids.data).digest()
+
+
+class _Run:
+    """One party's part of a run."""
+
+    def __init__(self, design: Design, circuit: Circuit, parties: Parties, me: int, size: int) -> None:
+        self._design, self._circuit, self._parties, self._me = design, circuit, parties, me
+        agreed = {
+            "protocol": PROTOCOL,
+            "problem": problem_in_file(design.problem),
+            "table": [value.hex() for value in design.table.ravel().tolist()],
+            "parties": [[party.name, *party.voters] for party in parties.parties],
+            "voters": parties.voters,
+            "labels_to": parties.labels_to,
+            "rows": size,
+        }
+        self._digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).digest()
+
+    def labels(
+        self, blocks: Iterator[_Rows], charge: Callable[[_Rows], tuple[bytes, None]], timeout: float, tls: bool
+    ) -> Iterator[SharedBlock]:
+        """The labels of each block; see `shared_labels`."""
+        with connected(self._parties, self._me, timeout, tls) as talk:
+            shared = Shared(talk.mpc, self._circuit)
+            talk.agree("another design, other parties or other settings", lambda: (self._digest, None))
+            while True:
+                rows = talk.agree("other rows, or in another order", lambda: _next(blocks))
+                if rows is None:
+                    talk.end()
+                    return
+                inputs = talk.run(self._inputs(shared, rows.cells))
+                wrong = talk.run(shared.of_inputs(inputs))
+                if wrong.any():
+                    talk.end()
+                    raise self._no_vote(wrong, rows.ids)
+                hidden = talk.run(shared.labels(inputs))
+                talk.agree("", partial(charge, rows))
+                opened = talk.run(shared.opened(hidden, self._parties.receivers), opening=True)
+                none = np.zeros(0, dtype=np.uint8)
+                yield SharedBlock(rows.ids, none if opened is None else shared.answers(opened))
+
+    async def _inputs(self, shared: Shared, cells: NDArray[np.int64]) -> Any:
+        """Shares of the votes of all voters, a row for each bit: shape (K (C - 1), n)."""
+        if self._parties.voters:
+            return shared.held(cells.T)
+        parts, classes = [], np.arange(1, self._circuit.inputs + 1)
+        for i, party in enumerate(self._parties.parties):
+            if party.voters:
+                own = cells.T if i == self._me else np.zeros((len(party.voters), len(cells)), dtype=np.int64)
+                bits = (own[:, np.newaxis] == classes[:, np.newaxis]).astype(np.int64)
+                parts.append(shared.secret(bits.reshape(-1, len(cells)), i))
+        return shared.joined(parts)
+
+    def _no_vote(self, opened: NDArray[np.int64], ids: Texts) -> InputError:
+        """The error of all parties where an input was no vote."""
+        at, row = np.argwhere(opened)[0].tolist()
+        columns, classes = self._parties.columns, self._circuit.inputs
+        bits = len(columns) * classes
+        voter = columns[at // classes if at < bits else at - bits]
+        return InputError(
+            f"What voter {shown(voter)} brought for the row with id {shown(list(ids)[row])} is not a vote. Nothing of "
+            "this block was opened."
+        )
+
+
+def _next(blocks: Iterator[_Rows]) -> tuple[bytes, _Rows | None]:
+    rows = next(blocks, None)
+    return (bytes(32), None) if rows is None else (rows.digest, rows)

@@ -1,0 +1,319 @@
+"""Labels over shares by processes that talk over MPyC: the law, ledgers, and parties that stop or say other things."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.cli import main
+from darrm.errors import InputError
+from darrm.interop import Parties, shared_labels, split_votes
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("mpyc") is None, reason="MPyC is not installed: darrm[shared]"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the parties of these tests are forked"),
+]
+PROGRAM = Path(__file__).parent / "programs" / "shared_parties.py"
+MAJORITY = darrm.solve(K=3, m=3, epsilon=0.5)  # without noise: no more than the voters' own privacy is asked for
+NOISY = darrm.solve(K=3, m=1, epsilon=0.5, bits=4)
+ALL = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
+TRUE = [0, 0, 0, 1, 0, 1, 1, 1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    MAJORITY.save(tmp_path / "majority.json")
+    NOISY.save(tmp_path / "noisy.json")
+    return tmp_path
+
+
+def told(folder: Path, votes: Any = ALL, design: str = "majority", **settings: Any) -> list[dict[str, Any]]:
+    """Three parties that bring one column each."""
+    common = {"design": str(folder / f"{design}.json"), "timeout": 20, **settings}
+    return [{**common, "voters": [name], "votes": votes[:, i : i + 1].tolist()} for i, name in enumerate("abc")]
+
+
+def runs(folder: Path, *each: list[dict[str, Any]] | dict[str, Any]) -> list[list[dict[str, Any]]]:
+    given = [run if isinstance(run, dict) else {"told": run} for run in each]
+    ended = subprocess.run(
+        [sys.executable, PROGRAM, folder],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not ended.stderr
+    found: list[list[dict[str, Any]]] = json.loads(ended.stdout)
+    return found
+
+
+def ledgers(folder: Path, budgets: list[float], design: darrm.Design = NOISY) -> list[darrm.accounting.Ledger]:
+    return [
+        darrm.accounting.Ledger.create(
+            folder / f"ledger{i}.json", design, total_epsilon=budget, total_delta=0, voters="fresh"
+        )
+        for i, budget in enumerate(budgets)
+    ]
+
+
+def test_all_parties_have_the_labels_in_blocks(folder: Path) -> None:
+    """Each party has an address of its own; nothing that a party sends is unpickled."""
+    (found,) = runs(folder, told(folder, rows=3))
+    assert [one["blocks"] for one in found] == [[TRUE[:3], TRUE[3:6], TRUE[6:]]] * 3
+    assert not any(one["error"] for one in found)
+
+
+@pytest.mark.thorough
+def test_the_law_of_the_design(folder: Path) -> None:
+    """2,000 draws for each count; tests of the circuit draw more."""
+    each = 2_000
+    votes = np.repeat(np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]]), each, axis=0)
+    (found,) = runs(folder, told(folder, votes, "noisy", timeout=200))
+    assert found[0]["blocks"] == found[1]["blocks"] == found[2]["blocks"]
+    labels = np.concatenate(found[0]["blocks"]).reshape(4, each)
+    chances = NOISY.release_probabilities[:, 1]
+    assert np.all(np.abs(labels.mean(axis=1) - chances) < 5 * np.sqrt(chances * (1 - chances) / each))
+
+
+@pytest.mark.thorough
+def test_labels_for_one_party_alone(folder: Path) -> None:
+    (found,) = runs(folder, {"told": told(folder, rows=4), "labels_to": ["p1"]})
+    assert [one["blocks"] for one in found] == [[[], []], [TRUE[:4], TRUE[4:]], [[], []]]
+    assert not any(one["error"] for one in found)
+
+
+@pytest.mark.thorough
+def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
+    parties = Parties.of([{"name": name, "address": f"{name}:1"} for name in ("p0", "p1", "p2")], list("abc"))
+    columns = [split_votes(MAJORITY, parties, ALL[:, i]) for i in range(3)]  # each voter splits its own
+    common = {"design": str(folder / "majority.json"), "timeout": 20}
+    of_each = [{**common, "votes": np.stack([column[i] for column in columns], 1).tolist()} for i in range(3)]
+    damaged = np.array(of_each[1]["votes"])
+    damaged[:, 0] = (damaged[:, 0] + 1) % 5  # of which a fifth is not seen, so in eight rows one is
+    wrong = [of_each[0], {**of_each[1], "votes": damaged.tolist()}, of_each[2]]
+    good, bad = runs(folder, *({"told": each, "voters": list("abc")} for each in (of_each, wrong)))
+    assert [one["blocks"] for one in good] == [[TRUE]] * 3
+    assert [one["error"] for one in bad] == ["InputError"] * 3
+    assert "'a'" in bad[0]["message"]
+    assert "is not a vote" in bad[0]["message"]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl: it makes the certificates")
+def test_connections_are_encrypted_and_both_ends_show_certificates(folder: Path) -> None:
+    """With --tls; a party whose certificate another authority signed is not let in."""
+    kept = folder / ".config"
+    kept.mkdir()
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=kept, check=True, capture_output=True)
+
+    for authority in ("mpyc_ca", "other"):
+        made = ("-keyout", f"{authority}.key", "-out", f"{authority}.crt", "-subj", f"/CN={authority}", "-days", "2")
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", *made)
+
+    def certify(i: int, authority: str) -> None:
+        (kept / "names").write_text(f"subjectAltName=DNS:MPyC party {i}")
+        named = ("-keyout", f"party_{i}.key", "-out", "request", "-subj", f"/CN=MPyC party {i}")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", *named)
+        signed = ("-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial", "-days", "2")
+        openssl("x509", "-req", "-in", "request", *signed, "-out", f"party_{i}.crt", "-extfile", "names")
+
+    for i in range(3):
+        certify(i, "mpyc_ca")
+    (found,) = runs(folder, told(folder, tls=True))
+    assert [one["blocks"] for one in found] == [[TRUE]] * 3
+    certify(1, "other")
+    (found,) = runs(folder, told(folder, tls=True, timeout=4))
+    assert [one["blocks"] for one in found] == [[]] * 3
+    assert {one["error"] for one in found} == {"PartyError"}
+
+
+@pytest.mark.thorough
+def test_several_classes_and_five_parties_of_which_two_have_no_votes(folder: Path) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=0.5)], classes=3, epsilon=1.5)
+    sure = darrm.solve(problem, objective=darrm.objectives.truth([0.9])).rounded(6)
+    sure.save(folder / "classes.json")
+    votes = np.array([[2, 2, 2]] * 400)
+    parts = told(folder, votes, "classes")
+    parts += [{**parts[0], "voters": [], "votes": [[]] * len(votes)} for _ in range(2)]
+    (found,) = runs(folder, parts)
+    assert len({json.dumps(one["blocks"]) for one in found}) == 1
+    labels = np.concatenate(found[0]["blocks"])
+    chances = sure.probabilities([0, 0, 3])
+    shares = np.bincount(labels, minlength=3) / len(labels)
+    assert np.all(np.abs(shares - chances) <= 5 * np.sqrt(chances * (1 - chances) / len(labels)))
+
+
+@pytest.mark.thorough
+def test_parties_that_have_something_else_end_it_for_all(folder: Path) -> None:
+    """Another design, other rows, another size of blocks, what is not a vote: nothing is opened, at any party."""
+    base = {"rows": 4}
+    other_design, other_rows, other_size, no_vote, fewer = (told(folder, **base) for _ in range(5))
+    other_design[2]["design"] = str(folder / "noisy.json")
+    other_rows[1]["ids"] = list("abcdefgh")
+    other_size[0]["rows"] = 8
+    no_vote[1]["false"] = 1
+    fewer[2]["votes"] = fewer[2]["votes"][:6]
+    found = runs(folder, other_design, other_rows, other_size, no_vote, fewer)
+    for run, said in zip(
+        found[:3], ("p2 has another design", "p1 has other rows", "p0 has another design"), strict=True
+    ):
+        assert [one["blocks"] for one in run] == [[]] * 3
+        assert [one["error"] for one in run] == ["PartyError"] * 3
+        assert sum(said in one["message"] for one in run) == 2
+    assert [one["error"] for one in found[3]] == ["InputError"] * 3
+    assert all("voter 'b'" in one["message"] and "is not a vote" in one["message"] for one in found[3])
+    assert [one["blocks"] for one in found[3]] == [[]] * 3
+    assert [one["blocks"] for one in found[4]] == [[TRUE[:4]]] * 3  # the block before
+    assert [one["error"] for one in found[4]] == ["PartyError"] * 3
+
+
+@pytest.mark.thorough
+def test_each_party_charges_its_own_ledger(folder: Path) -> None:
+    """A ledger that covers one block ends the run at the second, which no party opens."""
+    books = ledgers(folder, [4.0, 1.0, 4.0])
+    parts = told(folder, design="noisy", rows=2, ids=list("abcdefgh"))
+    for part, book in zip(parts, books, strict=True):
+        part["ledger"] = str(book.path)
+    first, again = runs(folder, parts, parts)
+    assert [one["error"] for one in first] == ["PartyError", "BudgetError", "PartyError"]
+    assert [len(one["blocks"]) for one in first] == [1, 1, 1]
+    assert "p1 stopped: its ledger does not cover" in first[0]["message"]
+    assert [book.status()["released"] for book in books] == [4, 2, 4]  # two of the block that p1 ended
+    assert [len(one["blocks"]) for one in again] == [0, 0, 0]  # the ids have a label
+    assert [book.status()["released"] for book in books] == [4, 2, 4]
+    assert {one["error"] for one in again} == {"RepeatedIdError"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("how", "step"),
+    # connect, compare settings, compare rows, share, check, compute, charge, open
+    [*(("kill", step) for step in range(8)), ("stop", 2), ("stop", 5)],
+)
+def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str, step: int) -> None:
+    parts = told(folder, timeout=3)
+    parts[1][how] = step
+    (found,) = runs(folder, parts)
+    assert found[1]["status"] != 0
+    for one in (found[0], found[2]):
+        assert one["error"] == "PartyError", one
+        assert not one["blocks"] or (step == 7 and one["blocks"] == [TRUE])  # while it was opened
+        assert "party p" in one["message"] or how == "stop" or step == 0, one
+        assert step == 7 or "Nothing" in one["message"], one
+
+
+@pytest.mark.thorough
+def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    rows = ["id,a,b,c", *(f"r{i},{','.join(map(str, row))}" for i, row in enumerate(ALL.tolist()))]
+    Path("votes.csv").write_text("\n".join(rows))
+    (book,) = ledgers(folder, [20.0], MAJORITY)
+    arguments = ["release-shared", "majority.json", "--votes", "votes.csv", "-M", "3", "--out", "labels.csv"]
+    arguments += ["--ledger", str(book.path), "--rows", "5", "--json"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["labels"] == 8
+    assert "Up to 1 of them, who pool what they see, learn labels alone, if all follow the protocol" in printed.err
+    assert Path("labels.csv").read_text().split() == ["id,label", *(f"r{i},{label}" for i, label in enumerate(TRUE))]
+    assert book.status()["released"] == 8
+    small = darrm.accounting.Ledger.create("small.json", MAJORITY, total_epsilon=8, total_delta=0, voters="fresh")
+    assert main([*arguments[:6], "--out", "some.csv", "--ledger", "small.json", "--rows", "5"]) == 3
+    assert "some.csv has the 5 labels that were opened before" in capsys.readouterr().err
+    assert Path("some.csv").read_text().split() == ["id,label", *(f"r{i},{TRUE[i]}" for i in range(5))]
+    assert small.status()["released"] == 5
+    assert main(arguments) == 2  # it exists
+    assert main([*arguments, "--overwrite"]) == 6  # the ids were charged
+    assert main([*arguments[:4], "-M", "2", "--out", "other.csv"]) == 2
+    assert main([*arguments[:4], "--out", "other.csv"]) == 2
+    assert not Path("other.csv").exists()
+    assert sorted(path.name for path in folder.iterdir() if path.suffix == ".part") == []
+
+
+@pytest.mark.parametrize(
+    ("parties", "message"),
+    [
+        ([{"name": "a", "address": "x:1", "voters": ["a"]}], "three parties"),
+        ([{"name": "a", "address": "x"}] * 3, "HOST:PORT"),
+        ([{"name": "a", "address": "x:99999"}] * 3, "HOST:PORT"),
+        ([{"name": "a"}] * 3, "must have a name"),
+        ([{"name": "a", "address": "x:1", "voters": "abc"}] * 3, "list of texts"),
+        ([{"name": "a", "address": "x:1", "voters": ["v"]}] * 3, "name 'a' twice"),
+        ([{"name": n, "address": "x:1", "voters": [n]} for n in "abc"], "address 'x:1' twice"),
+        ([{"name": n, "address": f"{n}:1", "voters": ["v"]} for n in "abc"], "voter 'v' twice"),
+        ([{"name": n, "address": f"{n}:1"} for n in "abc"], "No party brings a vote"),
+    ],
+)
+def test_parties_are_refused(parties: list[dict[str, Any]], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        Parties.of(parties)
+    (tmp_path / "parties.json").write_text(json.dumps({"parties": parties}))
+    with pytest.raises(InputError, match=message):
+        Parties.read(tmp_path / "parties.json")
+
+
+def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -> None:
+    parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
+    for settings in ({"rows": 0}, {"rows": 1.5}, {"timeout": 0}, {"timeout": float("nan")}, {"tls": 1}, {"again": 2}):
+        with pytest.raises(InputError):
+            shared_labels(NOISY, [ALL[:, :1]], parties, "a", **settings)  # type: ignore[arg-type]
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=0.5)], classes=3, epsilon=1.5)
+    classes = darrm.solve(problem, objective=darrm.objectives.truth([0.9])).rounded(6)
+    helpers = Parties.of([{"name": n, "address": f"{n}:1"} for n in "abc"], ["a", "b", "c"])
+    with pytest.raises(InputError, match="between two answers"):
+        shared_labels(classes, [ALL], helpers, "a")
+    with pytest.raises(InputError, match="party must be one of a, b, c"):
+        shared_labels(NOISY, [ALL[:, :1]], parties, "d")
+    with pytest.raises(InputError, match="parties with 3"):
+        shared_labels(darrm.solve(K=5, m=2, epsilon=0.5), [ALL[:, :1]], parties, "a")
+    groups = [darrm.VoterGroup(3, epsilon=0.5, names=["d", "b", "a"])]
+    design = darrm.Design(darrm.DecisionProblem(groups, epsilon=0.5), [0.5] * 4, darrm.objectives.truth([0.8]))
+    with pytest.raises(InputError, match="bring the voters of the design"):
+        shared_labels(design, [ALL[:, :1]], parties, "a")
+    own = darrm.solve(K=3, m=1, epsilon=0.5, prior=darrm.priors.votes([1, 2, 3, 4]))
+    with pytest.raises(InputError, match="votes-are-public"):
+        shared_labels(own, [ALL[:, :1]], parties, "a")
+    for votes in ([0, 2], [0.5, 1], ["a"], [[np.nan]]):
+        with pytest.raises(InputError):
+            split_votes(NOISY, parties, votes)
+
+
+def test_labels_go_to_parties_alone() -> None:
+    three = [{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"]
+    assert Parties.of(three).receivers == (0, 1, 2)
+    assert Parties.of(three, labels_to=["c", "a"]).receivers == (2, 0)
+    with pytest.raises(InputError, match="one of a, b, c"):
+        Parties.of(three, labels_to=["d"])
+
+
+def test_files_that_are_no_parties_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "parties.json"
+    for text in ("", "[]", "{", '{"parties": 3}', '{"others": []}', "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(InputError):
+            Parties.read(path)
+    with pytest.raises(InputError, match="could not be read"):
+        Parties.read(tmp_path / "none.json")
+
+
+def test_shares_of_a_vote_are_the_vote_and_each_alone_is_uniform() -> None:
+    parties = Parties.of([{"name": name, "address": f"{name}:1"} for name in "xyz"], list("abc"))
+    votes = np.repeat([0, 1], 5_000)
+    first, second, third = split_votes(NOISY, parties, votes)
+    p = int(max(first.max(), second.max(), third.max())) + 1
+    np.testing.assert_array_equal((3 * first - 3 * second + third) % p, votes)
+    for share in (first, second, third):
+        for half in (share[:5_000], share[5_000:]):
+            counts = np.bincount(half, minlength=p)
+            assert ((counts - 5_000 / p) ** 2 / (5_000 / p)).sum() < p + 6 * np.sqrt(2 * p)
