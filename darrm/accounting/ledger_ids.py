@@ -1,39 +1,33 @@
-"""The ids of charged labels, as digests in a file beside the ledger, so that no id is charged twice.
+"""The ids of charged labels, as digests in the ledger, so that no id is charged twice.
 
-Ids are public, so a refusal reveals nothing. The file is an SQLite database, and the ledger records the number of
-charged batches of ids. A batch is on disk before the ledger records it. After a crash between the two, the batch has a
-number that the ledger does not know, and the next charge deletes it.
+Ids are public, so a refusal reveals nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import shown
-from darrm.accounting.ledger_file import NOTHING_CHARGED, KeptIds, State, ids_of
-from darrm.errors import InputError, OutputError, RepeatedIdError
+from darrm.accounting.ledger_state import NOTHING_CHARGED
+from darrm.errors import InputError, RepeatedIdError
+from darrm.storage.databases import Run
 from darrm.votes.ids import as_compared, hint_of
 from darrm.votes.rows import Texts
 
-APPLICATION, _VERSION = 0x6441524D, 1  # of SQLite's header
 _DIGEST, _AT_ONCE = 16, 1 << 16  # bytes of a digest; digests that one statement takes
-_OLDER = "Restore both files from one copy that is not older. If there is none, the budget counts as spent."
-# The rows of a blob of digests, in its order. Named: Python 3.12.1 warns of numbered parameters.
+# The rows of a blob of digests, in its order; values: their number, the blob.
 _ROWS = (
-    "WITH RECURSIVE at(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM at WHERE i + 1 < :count) "
-    f"SELECT substr(:digests, {_DIGEST} * i + 1, {_DIGEST}) AS digest, i FROM at"
+    "(WITH RECURSIVE at(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM at WHERE i + 1 < ?) "
+    f"SELECT substr(?, {_DIGEST} * i + 1, {_DIGEST}) AS digest, i FROM at) AS own"
 )
 
 
@@ -89,6 +83,10 @@ class Batch:
             row -= rows
         raise IndexError(row)
 
+    def digest(self, start: int) -> str:
+        """The digest of the digests from row ``start`` on."""
+        return hashlib.blake2b(self._digests[_DIGEST * start :], digest_size=32).hexdigest()
+
     def parts(self, start: int) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
         """The digests from row ``start`` on and their rows, in order, some thousand at a time."""
         order = start + np.argsort(np.frombuffer(self._digests, dtype=f"S{_DIGEST}")[start:])
@@ -123,119 +121,45 @@ class Entered(NamedTuple):
     repeated: int
 
 
-@contextmanager
-def entered(path: Path, state: State, batch: Batch, *, again: bool, skip: bool = False) -> Iterator[Entered]:
-    """Enter ids beside the ledger at ``path``, whose lock is held; on disk when the block ends without an error.
+def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = False) -> Entered:
+    """Enter the ids of the charge with this number, in its transaction.
 
-    ``state`` then records them, and must be written next. ``again`` allows ids that were charged before, ``skip`` skips
-    such rows if they are the first ones of the batch.
+    ``again`` allows ids that were charged before, ``skip`` skips such rows if they are the first ones of the batch.
 
     Raises
     ------
     InputError
-        If an id was charged before, unless that is allowed; if the file of ids is missing, foreign or older than the
-        ledger.
-    OutputError
-        If it cannot be written.
+        If an id was charged before, unless that is allowed.
     """
-    place = ids_of(path)
-    with _blaming(place), _opened(place, path, state) as (db, known):
-        number = known.batches + 1
-        skipped = _leading(db, batch, number) if skip and not again else 0
-        repeated = 0
-        for digests, rows in batch.parts(skipped):
-            values = {"digests": digests, "count": len(rows), "batch": number}
-            insert = f"INSERT OR IGNORE INTO charged SELECT digest, :batch FROM ({_ROWS})"
-            inserted = db.execute(insert, values).rowcount
-            repeated += len(rows) - inserted
-            if repeated and not again:
-                _refuse(db, batch, skipped, number)
-        yield Entered(skipped, repeated)
-        if skipped < len(batch):
-            db.execute("UPDATE about SET last = ?", (number,))
-            state.ids = KeptIds(known.token, number, known.labels + len(batch) - skipped)
-            db.execute("COMMIT")
+    skipped = _leading(run, batch, number) if skip and not again else 0
+    repeated = 0
+    for digests, rows in batch.parts(skipped):
+        insert = f"INSERT INTO charged SELECT digest, ? FROM {_ROWS} WHERE true ON CONFLICT DO NOTHING"
+        inserted = run(insert, (number, len(rows), digests)).rowcount
+        repeated += len(rows) - inserted
+        if repeated and not again:
+            _refuse(run, batch, skipped, number)
+    return Entered(skipped, repeated)
 
 
-@contextmanager
-def _opened(place: Path, path: Path, state: State) -> Iterator[tuple[sqlite3.Connection, KeptIds]]:
-    """The file of ids in a transaction that the block commits, and the ledger's record of it."""
-    if state.ids is None and not place.exists():
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        os.chmod(place, path.stat().st_mode & 0o777)  # it has the permissions of the ledger
-    db = sqlite3.connect(place, isolation_level=None)
-    try:
-        db.execute("PRAGMA synchronous = EXTRA")  # with the name of the journal gone when a batch is on disk
-        db.execute("PRAGMA cache_size = -16384")
-        db.execute("BEGIN IMMEDIATE")
-        yield db, _known(db, place, path, state)
-    finally:
-        with suppress(sqlite3.Error):
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-        db.close()
-        with suppress(OSError):
-            if state.ids is None and not place.stat().st_size:
-                place.unlink()  # a failed charge leaves the file unchanged
-
-
-def _known(db: sqlite3.Connection, place: Path, path: Path, state: State) -> KeptIds:
-    """The ledger's record of the file; batches beyond the record are deleted."""
-    empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    form = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-    if not empty and form != [APPLICATION, _VERSION]:
-        raise InputError(
-            f"{place} is not a file of ids that this version of darrm reads. {NOTHING_CHARGED} Restore the file of the "
-            "ledger."
-        )
-    token, last = ("", 0) if empty else db.execute("SELECT token, last FROM about").fetchone()
-    if state.ids is None:
-        if last > 1:
-            raise InputError(
-                f"{place} holds the ids of another ledger, or {path} is older than it. {NOTHING_CHARGED} {_OLDER}"
-            )
-        _start(db, empty)
-        return KeptIds(db.execute("SELECT token FROM about").fetchone()[0], 0, 0)
-    known = state.ids
-    if token != known.token or last not in (known.batches, known.batches + 1):
-        what = "is the file of another ledger" if token != known.token else f"and {path} are of different times"
-        raise InputError(f"{place} {what}. {NOTHING_CHARGED} {_OLDER}")
-    if last > known.batches:  # of a charge that ended in a crash
-        db.execute("DELETE FROM charged WHERE batch > ?", (known.batches,))
-    return known
-
-
-def _start(db: sqlite3.Connection, empty: bool) -> None:
-    """Create empty tables, also after a crash in the first charge."""
-    if empty:
-        db.execute(f"PRAGMA application_id = {APPLICATION}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
-        db.execute("CREATE TABLE about (token TEXT NOT NULL, last INTEGER NOT NULL)")
-        db.execute("CREATE TABLE charged (digest BLOB PRIMARY KEY, batch INTEGER NOT NULL) WITHOUT ROWID")
-    db.execute("DELETE FROM charged")
-    db.execute("DELETE FROM about")
-    db.execute("INSERT INTO about VALUES (?, 0)", (secrets.token_hex(16),))
-
-
-def _rows_before(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> NDArray[np.intp]:
+def _rows_before(run: Run, batch: Batch, start: int, number: int) -> NDArray[np.intp]:
     """The rows from ``start`` on whose id was charged before, in ascending order."""
     found = [np.zeros(0, dtype=np.intp)]
     for digests, rows in batch.parts(start):
-        query = f"SELECT i FROM ({_ROWS}) CROSS JOIN charged USING (digest) WHERE batch < :batch"
-        values = {"digests": digests, "count": len(rows), "batch": number}
-        at = [i for (i,) in db.execute(query, values)]
+        query = f"SELECT i FROM {_ROWS} CROSS JOIN charged WHERE charged.digest = own.digest AND number < ?"
+        at = [i for (i,) in run(query, (len(rows), digests, number)).fetchall()]
         found.append(rows[at])
     return np.sort(np.concatenate(found))
 
 
-def _leading(db: sqlite3.Connection, batch: Batch, number: int) -> int:
+def _leading(run: Run, batch: Batch, number: int) -> int:
     """The number of rows at the beginning that were charged before."""
-    rows = _rows_before(db, batch, 0, number)
+    rows = _rows_before(run, batch, 0, number)
     return int(np.count_nonzero(rows == np.arange(len(rows))))
 
 
-def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> None:
-    rows = _rows_before(db, batch, start, number)
+def _refuse(run: Run, batch: Batch, start: int, number: int) -> None:
+    rows = _rows_before(run, batch, start, number)
     if len(rows):
         text = batch.text(int(rows[0]))
         many = f"{len(rows)} ids were charged before, first" if len(rows) > 1 else "One id was charged before:"
@@ -263,22 +187,3 @@ def _single(ids: Iterable[str]) -> Iterable[str]:
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise InputError(f"ids must be a list of texts, one for each label. Got {shown(ids)}.")
     return ids
-
-
-@contextmanager
-def _blaming(place: Path) -> Iterator[None]:
-    """Convert errors of SQLite and of the disk to those of darrm."""
-    try:
-        yield
-    except (OutputError, InputError):
-        raise
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):  # the disk, or another program that holds the file
-            raise OutputError(
-                f"{place} could not be written: {error}. {NOTHING_CHARGED} Fix that, and try again."
-            ) from error
-        raise InputError(f"{place} is not a complete file of ids ({error}). {NOTHING_CHARGED} {_OLDER}") from error
-    except OSError as error:
-        raise OutputError(
-            f"{place} could not be written: {error.strerror}. {NOTHING_CHARGED} Fix that, and try again."
-        ) from error

@@ -122,6 +122,21 @@ def charge(
     _show(book, as_json)
 
 
+@command.command("import", short_help="Import a ledger of an earlier darrm.")
+@click.argument("old", type=common.PATH)
+@click.argument("new", type=common.PATH)
+@common.json_option
+def import_old(old: Path, new: Path, as_json: bool) -> None:
+    """Make the ledger NEW of OLD, a JSON file in which an earlier darrm kept a ledger.
+
+    OLD, and its file of ids, are renamed to OLD.imported: only one of the two may be charged.
+    """
+    from darrm.accounting.old_ledgers import import_ledger
+
+    _show(import_ledger(old, new), as_json)
+    common.wrote(new)
+
+
 @command.command("show", short_help="Print the spent and the remaining budget.")
 @click.argument("ledger", type=common.PATH)
 @click.argument("file", type=common.PATH, required=False)

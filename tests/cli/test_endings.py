@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ WELL = {
     "plan": ["plan", *VOTERS, *BUDGET, "--out", "new.json"],
     "ledger create": ["ledger", "create", "new.json", "gamma.json", *BUDGET],
     "ledger charge": ["ledger", "charge", "ledger.json", "gamma.json"],
+    "ledger import": ["ledger", "import", "old.json", "new.db"],
     "ledger show": ["ledger", "show", "ledger.json"],
     "report": ["report", "gamma.json", "--short", "--out", "new.html"],
     "export": ["export", "gamma.json", "--out", "new.csv"],
@@ -63,6 +65,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     design = darrm.solve(K=3, m=2, epsilon=0.1)
     design.save(folder / "gamma.json")
+    with zipfile.ZipFile(Path(__file__).parents[1] / "golden" / "stored.zip") as stored:
+        (folder / "old.json").write_bytes(stored.read("ledgers/exact"))
     (folder / "votes.csv").write_text("id,a,b,c\nx,1,0,1\ny,1,1,1\n", encoding="utf-8")
     darrm.tables.solve_grid(darrm.tables.grid(K=[3], m=[1, 2], epsilon=[0.1]), out=folder / "table.csv")
     wrong = darrm.solve(K=3, m=2, epsilon=0.1)
