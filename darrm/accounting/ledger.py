@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -39,6 +39,7 @@ from darrm.storage.atomic import part_of, resolved
 
 _MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
+COLUMNS = ("number", "time", "host", "what", "digest", "n", "note", "stream", "ids", "ids_digest")  # of the history
 
 
 class Balance(NamedTuple):
@@ -334,6 +335,39 @@ class Ledger:
             "again": state.again,
             "fallback_epsilon": state.fallback_epsilon,
         }
+
+    def history(self) -> list[dict[str, Any]]:
+        """All charges in their order; `InputError` if one was changed after it was written.
+
+        Returns
+        -------
+        list of dict
+            * ``number``: 1 for the first charge.
+            * ``time``: when it was charged, in UTC, as ``2026-01-31T23:59:59.123456Z``; by the clock of ``host``. None
+              for charges of an imported ledger.
+            * ``host``: the name of the host that charged, or None.
+            * ``what``: the mechanism in words, as in `status`.
+            * ``digest``: 16 digits that tell it from other mechanisms; its design is the same if its digest is.
+            * ``n``: number of labels, or of uses.
+            * ``note``.
+            * ``stream``: the name of the stream of rows without ids, None for other charges.
+            * ``ids``: number of labels with ids.
+            * ``ids_digest``: BLAKE2b (32 bytes) of the digests of these ids in the order of the labels, each the
+              BLAKE2b (16 bytes) of an id in the form in which ids are compared. None without ids.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> ledger = darrm.accounting.Ledger.create(
+        ...     "nightly.db", total_epsilon=1, total_delta=0, voters="fresh", rule="basic"
+        ... )
+        >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
+        >>> [(charge["number"], charge["n"], charge["note"]) for charge in ledger.history()]
+        [(1, 1, 'a count')]
+        """
+        said = {name: account.said for name, account in self._state().accounts.items()}
+        rows = [{**asdict(charge), "digest": charge.account} for charge in self._store.history()]
+        return [{name: {**row, "what": said[row["digest"]]}[name] for name in COLUMNS} for row in rows]
 
     def released(self, design: Design | CountMechanism) -> int:
         """The number of charged labels of a design."""

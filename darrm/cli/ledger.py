@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.cli.outputs import CSV
 from darrm.errors import RecoveredLabelsWarning
 from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_in_print
@@ -157,6 +158,22 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
     _show(book, as_json, None if file is None else common.load_release(file), recovered)
 
 
+@command.command("export", short_help="Write all charges as CSV.")
+@click.argument("ledger", type=common.PATH)
+@click.option("--csv", "out", type=CSV, required=True, help="Write one row for each charge here.")
+@common.json_option
+def export(ledger: Path, out: Path, as_json: bool) -> None:
+    """Write the charges of LEDGER: time (UTC), host, mechanism and its digest, number of labels, note, stream, ids."""
+    from darrm.accounting.ledger import COLUMNS, Ledger
+    from darrm.storage.frames import write_csv
+
+    charges = Ledger(ledger).history()
+    write_csv(out, {name: [charge[name] for charge in charges] for name in COLUMNS})
+    if as_json:
+        common.print_json({"charges": len(charges), "out": str(out)})
+    common.wrote(out)
+
+
 def _show(
     ledger: Ledger, as_json: bool, design: Design | GaussianNoisyMax | None = None, recovered: Sequence[str] = ()
 ) -> None:
@@ -175,6 +192,7 @@ def _show(
     if status["rule"] == "exact" and not rests:
         rests = [wording.of_noisy_max(None)]
     if as_json:
+        status["history"] = ledger.history()
         of = {kind: own._asdict() for kind, own in balances.items() if kind}
         values = {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
         if fallback:
@@ -202,6 +220,9 @@ def _show(
             kind = "design" if isinstance(design, Design) else "noisy max"
             text += f" Labels of this {kind} ({name}) that the remaining budget covers: {left}."
     common.console().print(text)
+    for last in ledger.history()[-1:]:
+        if last["time"]:
+            common.console().print(f"Last charge: {last['n']} x {last['what']}, at {last['time']} on {last['host']}.")
     for said in rests:
         common.console().print(said)
     if status["waiting"]:

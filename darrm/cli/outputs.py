@@ -51,18 +51,27 @@ class Out(AnyPath):
         return super().convert(value, param, context)
 
 
-class AnalysisTable(AnyPath):
-    """Where to write a table for analysis."""
+class AnyOut(AnyPath):
+    """Where to write, whatever its ending."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if context is None or not context.resilient_parsing:
-            table_format(value)
             refuse_ledger(Path(value))
             check_place(value)
         return super().convert(value, param, context)
 
 
+class AnalysisTable(AnyOut):
+    """Where to write a table for analysis."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if context is None or not context.resilient_parsing:
+            table_format(value)
+        return super().convert(value, param, context)
+
+
 FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
+CSV = AnyOut(path_type=Path, readable=False)
 TABLE = AnalysisTable(path_type=Path, readable=False)
 DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
 
