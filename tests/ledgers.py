@@ -1,14 +1,26 @@
-"""The content of a ledger as plain values, and forged ledgers, whose seals match whatever they say."""
+"""The content of a ledger as plain values, forged ledgers, whose seals match whatever they say, and workers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+
+PROGRAMS = Path(__file__).parent / "accounting" / "programs"
+FAST = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONWARNINGS": "error,ignore:An interrupted release",
+}
 
 
 def content(path: str | Path) -> dict[str, Any]:
@@ -52,3 +64,39 @@ def sealed(text: str) -> str:
 def recorded(path: str | Path) -> int:
     """Labels charged, as the file says, without opening the ledger."""
     return sum(account["charged"] for account in content(path)["designs"].values())
+
+
+class Forker:
+    """A process with everything imported, which forks the workers."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, PROGRAMS / "forker.py", folder]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=FAST, text=True, bufsize=1)
+        assert self.line() == "warm"
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def start(self, **job: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+
+    @contextmanager
+    def looping(self, path: Path, folder: Path, seed: int) -> Iterator[None]:
+        """A worker that releases until the block ends, and is killed then."""
+        self.start(do="loop", ledger=str(path), out=str(folder), seed=seed)
+        worker = next(int(line) for line in sorted([self.line(), self.line()]) if line != "ready")
+        try:
+            yield
+        finally:
+            os.kill(worker, signal.SIGKILL)
+            assert int(self.line()) == -signal.SIGKILL
+
+    def crash(self, place: object, n: int, out: Path, call: int, after: bool) -> int:
+        """Exit code of a release that ends at one call: 9, or 0 if there are fewer."""
+        self.start(do="crash", ledger=str(place), n=n, out=str(out), call=call, after=after)
+        self.line()
+        return int(self.line())

@@ -52,11 +52,15 @@ class Balance(NamedTuple):
 
 
 class Ledger:
-    """A file that counts releases against a privacy budget; made by `create`, opened by ``Ledger(path)``.
+    """A count of releases against a privacy budget; made by `create`, opened by ``Ledger(path)``.
+
+    ``path`` is a file, an SQLite database, or the URL of a PostgreSQL server, ``postgresql://user@host/database#name``,
+    which several hosts can charge. There ``name`` is a schema, "darrm" if none is given.
 
     Attributes
     ----------
-    path : Path
+    path : Path or str
+        The path of the file, without links; of a ledger on a server its URL, without a password.
 
     Examples
     --------
@@ -77,7 +81,7 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._store = Store(path)
         self.path = self._store.path
-        if not self.path.is_file():
+        if isinstance(self.path, Path) and not self.path.is_file():
             what = "is not a ledger file" if self.path.exists() else "does not exist"
             hint = "Pass the path of a ledger, or make one. Run: darrm ledger create --help"
             raise InputError(f"{path} {what}. {hint}") from None if self.path.exists() else FileNotFoundError(path)
@@ -103,7 +107,7 @@ class Ledger:
         ----------
         path : path
             A path that does not exist yet. Keep the file on a local disk, because locks of network file systems are not
-            always reliable.
+            always reliable; for several hosts pass the URL of a PostgreSQL server.
         design : Design or GaussianNoisyMax, optional
             What releases the labels; needed by the rule "exact".
         total_epsilon, total_delta : float, or a list of one for each kind of change
@@ -343,8 +347,8 @@ class Ledger:
         -------
         list of dict
             * ``number``: 1 for the first charge.
-            * ``time``: when it was charged, in UTC, as ``2026-01-31T23:59:59.123456Z``; by the clock of ``host``. None
-              for charges of an imported ledger.
+            * ``time``: when it was charged, in UTC, as ``2026-01-31T23:59:59.123456Z``, by the clock of the server or
+              of ``host``, if the ledger is a file. None for charges of an imported ledger.
             * ``host``: the name of the host that charged, or None.
             * ``what``: the mechanism in words, as in `status`.
             * ``digest``: 16 digits that tell it from other mechanisms; its design is the same if its digest is.

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from darrm.errors import InputError, OutputError, RecoveredLabelsWarning
 from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.databases import Run, SqliteFile, UnsettledError
 from darrm.storage.locks import locked
+from darrm.storage.postgres import SCHEMES, PostgresSchema
 from darrm.storage.sealed_json import unique
 
 TABLES = (
@@ -53,7 +54,8 @@ class Charge:
     number : int
         1 for the first.
     time : str or None
-        In UTC, by the clock of the host that charged. None if an earlier darrm charged, which kept no times.
+        In UTC, by the clock of the server or, for a file, of the host. None if an earlier darrm charged, which kept no
+        times.
     host : str or None
         The name of that host.
     account : str
@@ -90,8 +92,8 @@ _COLUMNS = ", ".join(entry.name for entry in fields(Charge))
 class Change:
     """A transaction that may change a ledger: its state, and charges that are added to its history."""
 
-    def __init__(self, run: Run, state: State) -> None:
-        self.run, self.state = run, state
+    def __init__(self, run: Run, state: State, now: Callable[[Run], datetime]) -> None:
+        self.run, self.state, self._now = run, state, now
 
     @property
     def number(self) -> int:
@@ -100,7 +102,7 @@ class Change:
 
     def add(self, account: str, n: int, note: str, **more: Any) -> None:
         """Add a charge to the history."""
-        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        now = self._now(self.run).isoformat(timespec="microseconds").replace("+00:00", "Z")
         self.append(Charge(self.number, now, socket.gethostname(), account, n, note, **more))
 
     def append(self, charge: Charge) -> None:
@@ -115,26 +117,33 @@ class Store:
     """A ledger in a database."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
-        self.path = _path(place)
-        self._db = SqliteFile(self.path, "ledger", _FIX)
+        self._db: SqliteFile | PostgresSchema
+        if isinstance(place, str) and place.startswith(SCHEMES):
+            self._db = PostgresSchema(place, "ledger", _FIX)
+        else:
+            self._db = SqliteFile(_path(place), "ledger", _FIX)
+        self.path: Path | str = self._db.path
+        self.exists = self._db.exists
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files of the ledger, which nothing else may replace."""
-        beside = [self.path.with_name(self.path.name + ending) for ending in ("-journal", "-wal", "-shm", ".lock")]
-        return self.path, *beside
+        path = self.path
+        if isinstance(path, str):
+            return ()
+        return path, *(path.with_name(path.name + ending) for ending in ("-journal", "-wal", "-shm", ".lock"))
 
     def create(self, state: State, fill: Callable[[Change], None] = lambda change: None) -> None:
         """Make the ledger, and add to it what ``fill`` does; `ExistsError` if there is one."""
 
         def filled(run: Run) -> None:
             run("INSERT INTO ledger VALUES (1, '', '')")
-            fill(Change(run, state))
+            fill(Change(run, state, self._db.now))
             _write(run, json.dumps(content_of(state), allow_nan=False))
 
         exists = (
             f"{self.path} exists already. Use it: a second ledger for the same voters would be no guarantee. For other "
-            "voters pass another path."
+            f"voters pass another {'path' if isinstance(self.path, Path) else 'schema, behind the # of the URL'}."
         )
         self._db.create(TABLES, filled, exists)
 
@@ -165,7 +174,7 @@ class Store:
         """
         try:
             with self._db.transaction(TABLES, write=True) as run:
-                change = Change(run, self._state(run, self._db.locks))
+                change = Change(run, self._state(run, self._db.locks), self._db.now)
                 before = change.state.charges, list(change.state.leaving)
                 yield change
                 text = json.dumps(content_of(change.state), allow_nan=False)
@@ -198,13 +207,13 @@ class Store:
             chain = charge.seal(chain)
             known = charge.number == at and charge.account in sums and type(charge.n) is int and charge.n
             if seal != chain or not known or not (isinstance(charge.note, str) and charge.note.isprintable()):
-                raise self._edited(f"charge {at} is not the one that was sealed")
+                raise self._edited(f"charge {at} does not match its seal")
             sums[charge.account] += charge.n
             charges.append(charge)
         if (len(charges), chain) != (state.charges, state.chain):
             raise self._edited(f"it has {len(charges)} charges of {state.charges}")
         if sums != {name: account.charged for name, account in state.accounts.items()}:
-            raise self._edited("its charges are not those that it counts")
+            raise self._edited("its charges and its counts differ")
         return charges
 
     def _state(self, run: Run, locks: str = "") -> State:
@@ -256,8 +265,8 @@ class Store:
 
     @property
     def _host(self) -> str:
-        """The host in whose folders labels wait: "" for a file, which is on the same disk for whoever opens it."""
-        return ""
+        """The host in whose folders labels wait: "" for a file, since whoever opens it sees the same disk."""
+        return socket.gethostname() if isinstance(self.path, str) else ""
 
     def _settle(self, waiting: Waiting) -> None:
         """Remove labels from the waiting ones."""

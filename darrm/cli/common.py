@@ -343,7 +343,7 @@ def note(message: str) -> None:
     click.echo(message, err=True)
 
 
-def wrote(*paths: Path | None) -> None:
+def wrote(*paths: Path | str | None) -> None:
     """Say what was written."""
     for path in filter(None, paths):
         note(f"Wrote {path}.")

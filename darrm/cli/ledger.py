@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
-from darrm.cli.outputs import CSV
+from darrm.cli.outputs import CSV, LEDGER
 from darrm.errors import RecoveredLabelsWarning
 from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_in_print
@@ -34,7 +34,7 @@ def command() -> None:
 
 
 @command.command("create", short_help="Create a ledger with a privacy budget.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.budget_options
 @click.option(
@@ -58,16 +58,17 @@ def command() -> None:
     "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."
 )
 @common.json_option
-def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
+def create(ledger: Path | str, file: Path | None, as_json: bool, **values: Any) -> None:
     """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms."""
     from darrm.accounting.ledger import Ledger
 
-    _show(Ledger.create(ledger, None if file is None else common.load_release(file), **values), as_json)
-    common.wrote(ledger)
+    made = Ledger.create(ledger, None if file is None else common.load_release(file), **values)
+    _show(made, as_json)
+    common.wrote(made.path)
 
 
 @command.command("charge", short_help="Charge a release that darrm release does not make.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.number("--times", "Number of labels of FILE, or of uses of the mechanism.", default=1, show_default=True)
 @common.number("--noisy-max", "Without FILE: labels of noisy max with Gaussian noise of this sigma, for any votes.")
@@ -82,7 +83,7 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
 @click.option("--note", default="", help="A note that is stored with the charge.")
 @common.json_option
 def charge(
-    ledger: Path,
+    ledger: Path | str,
     file: Path | None,
     times: Any,
     noisy_max: Any,
@@ -125,24 +126,25 @@ def charge(
 
 @command.command("import", short_help="Import a ledger of an earlier darrm.")
 @click.argument("old", type=common.PATH)
-@click.argument("new", type=common.PATH)
+@click.argument("new", type=LEDGER)
 @common.json_option
-def import_old(old: Path, new: Path, as_json: bool) -> None:
+def import_old(old: Path, new: Path | str, as_json: bool) -> None:
     """Make the ledger NEW of OLD, a JSON file in which an earlier darrm kept a ledger.
 
     OLD, and its file of ids, are renamed to OLD.imported: only one of the two may be charged.
     """
     from darrm.accounting.old_ledgers import import_ledger
 
-    _show(import_ledger(old, new), as_json)
-    common.wrote(new)
+    made = import_ledger(old, new)
+    _show(made, as_json)
+    common.wrote(made.path)
 
 
 @command.command("show", short_help="Print the spent and the remaining budget.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.json_option
-def show(ledger: Path, file: Path | None, as_json: bool) -> None:
+def show(ledger: Path | str, file: Path | None, as_json: bool) -> None:
     """Print the spent budget of LEDGER, and how many labels of the design in FILE the remaining budget covers.
 
     The composition is computed again, which can take seconds.
@@ -159,10 +161,10 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
 
 
 @command.command("export", short_help="Write all charges as CSV.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.option("--csv", "out", type=CSV, required=True, help="Write one row for each charge here.")
 @common.json_option
-def export(ledger: Path, out: Path, as_json: bool) -> None:
+def export(ledger: Path | str, out: Path, as_json: bool) -> None:
     """Write the charges of LEDGER: time (UTC), host, mechanism and its digest, number of labels, note, stream, ids."""
     from darrm.accounting.ledger import COLUMNS, Ledger
     from darrm.storage.frames import write_csv

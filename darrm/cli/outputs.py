@@ -11,6 +11,7 @@ from darrm.errors import ExistsError, InputError
 from darrm.storage.atomic import check_place, is_device
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 from darrm.storage.kinds import kind_of
+from darrm.storage.postgres import SCHEMES
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -51,6 +52,13 @@ class Out(AnyPath):
         return super().convert(value, param, context)
 
 
+class LedgerPlace(AnyPath):
+    """The path of a ledger, or the URL of a server."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        return value if str(value).startswith(SCHEMES) else super().convert(value, param, context)
+
+
 class AnyOut(AnyPath):
     """Where to write, whatever its ending."""
 
@@ -71,6 +79,7 @@ class AnalysisTable(AnyOut):
 
 
 FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
+LEDGER = LedgerPlace(path_type=Path, readable=False)
 CSV = AnyOut(path_type=Path, readable=False)
 TABLE = AnalysisTable(path_type=Path, readable=False)
 DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")

@@ -1,4 +1,4 @@
-"""Databases: SQLite files and schemas of a PostgreSQL server, with transactions that are on disk when they end."""
+"""Databases in SQLite files, with transactions that are on disk when they end; `darrm.storage.postgres` has others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,6 +39,14 @@ class SqliteFile:
 
     def __init__(self, path: Path, kind: str, remedy: str) -> None:
         self.path, self._kind, self._remedy = path, kind, remedy
+
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.path.exists()
+
+    def now(self, run: Run) -> datetime:
+        """The time by the clock of this host."""
+        return datetime.now(UTC)
 
     def create(self, tables: Sequence[str], fill: Callable[[Run], None], exists: str) -> None:
         """Make the database, whole or not at all; `ExistsError` with the text ``exists`` if there is a file."""

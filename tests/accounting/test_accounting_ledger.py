@@ -7,20 +7,18 @@ import json
 import os
 import random
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import ledgers
 import pytest
-from ledgers import recorded
+from ledgers import FAST, Forker, recorded
 
 import darrm
 from darrm.accounting import Ledger, compose, ledger_store, max_queries, optimal, theorems
@@ -32,12 +30,6 @@ from darrm.errors import RecoveredLabelsWarning
 from darrm.storage import sealed_json
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
-FAST = {
-    **os.environ,
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "PYTHONWARNINGS": "error,ignore:An interrupted release",
-}
 CALLS = 11  # of os.fsync, os.replace and statements that write, in one release: 4 for labels, 4 to charge, 3 to end
 PROGRAMS = Path(__file__).with_name("programs")
 pytestmark = pytest.mark.filterwarnings("ignore::darrm.errors.RecoveredLabelsWarning")
@@ -745,42 +737,6 @@ def test_eight_processes_never_overspend(tmp_path: Path, design: darrm.Design) -
 # Kills
 
 
-class Forker:
-    """A process with everything imported, which forks the workers."""
-
-    def __init__(self, folder: Path) -> None:
-        command = [sys.executable, PROGRAMS / "forker.py", folder]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=FAST, text=True, bufsize=1)
-        assert self.line() == "warm"
-
-    def line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def start(self, **job: Any) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(job) + "\n")
-        self.process.stdin.flush()
-
-    @contextmanager
-    def looping(self, path: Path, folder: Path, seed: int) -> Iterator[None]:
-        """A worker that releases until the block ends, and is killed then."""
-        self.start(do="loop", ledger=str(path), out=str(folder), seed=seed)
-        worker = next(int(line) for line in sorted([self.line(), self.line()]) if line != "ready")
-        try:
-            yield
-        finally:
-            os.kill(worker, signal.SIGKILL)
-            assert int(self.line()) == -signal.SIGKILL
-
-    def crash(self, book: Ledger, n: int, out: Path, call: int, after: bool) -> int:
-        """Exit code of a release that ends at one call: 9, or 0 if there are fewer."""
-        self.start(do="crash", ledger=str(book.path), n=n, out=str(out), call=call, after=after)
-        self.line()
-        return int(self.line())
-
-
 @pytest.fixture(scope="module")
 def forker(tmp_path_factory: pytest.TempPathFactory, design: darrm.Design) -> Iterator[Forker]:
     folder = tmp_path_factory.mktemp("forker")
@@ -844,7 +800,7 @@ def test_a_crash_at_every_step(
         labels = "".join(f"labels,{j}\n" for j in range(n))
         if existing:
             out.write_text("before\n")
-        code = forker.crash(book, n, out, call, after)
+        code = forker.crash(book.path, n, out, call, after)
         counted = recorded(book.path) - charged
         assert counted in (0, n)
         early = with_labels(out, labels)
@@ -923,7 +879,7 @@ def test_a_move_that_cannot_be_finished_waits(
 def crashed_before_the_move(forker: Forker, book: Ledger, out: Path) -> int:
     """Labels charged by then, the last of them not moved yet."""
     for call in range(1, 40):
-        forker.crash(book, 1, out, call, after=False)
+        forker.crash(book.path, 1, out, call, after=False)
         leaving = ledgers.content(book.path)["leaving"]
         if leaving and Path(leaving[0]["part"]).exists():
             return recorded(book.path)
@@ -947,7 +903,7 @@ class Disk:
 
             def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
                 self.writes |= statement == "BEGIN IMMEDIATE"
-                if self.writes and not statement.startswith(("SELECT", "ROLLBACK")) and disk.fails():
+                if self.writes and not statement.startswith(("SELECT", "PRAGMA", "ROLLBACK")) and disk.fails():
                     raise sqlite3.OperationalError("Input/output error")
                 return super().execute(statement, *values)
 
@@ -972,7 +928,7 @@ def test_calls_of_one_release(
     with monkeypatch.context() as patch:
         disk = Disk(patch, 10**6, False)
         release(book, design, 2, tmp_path / "labels.csv")
-    assert disk.count == CALLS if os.name == "posix" else disk.count >= 5
+    assert disk.count == CALLS or os.name != "posix", disk.count
 
 
 def failing(book: Ledger, design: darrm.Design, out: Path, call: int, for_good: bool) -> tuple[int, bool, bool]:

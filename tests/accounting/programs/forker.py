@@ -3,7 +3,7 @@
     forker.py FOLDER
 
 FOLDER holds design.json. A job is a line of JSON. "loop": release until killed. "crash": one release that ends at a
-given call of os.fsync, os.replace or the like, or of a statement of SQLite, before or after it took effect.
+given call of os.fsync, os.replace or the like, or of a statement of a database, before or after it took effect.
 """
 
 import json
@@ -63,6 +63,11 @@ def crash(job: Job) -> None:
             changes = statement.split()[0] in ("BEGIN", "INSERT", "UPDATE", "COMMIT")
             return self.step(statement, *values) if changes else super().execute(statement, *values)
 
+    if job["ledger"].startswith("postgresql:"):
+        import psycopg
+
+        for name in ("execute", "commit"):
+            setattr(psycopg.Connection, name, counted(getattr(psycopg.Connection, name)))
     connect = sqlite3.connect
     sqlite3.connect = lambda *args, **named: connect(*args, factory=Connection, **named)
     release(ledger, job["n"], Path(job["out"]))
