@@ -41,9 +41,9 @@ def forge(path: str | Path, found: dict[str, Any], *_: object) -> None:
             notes = [part for note in found["notes"] for part in small(note)]
             said["charges"] = len(notes)
             for number, note in enumerate(notes, 1):
-                row = [number, None, None, note["name"], note["charged"], note["note"], None, 0, None]
+                row = [number, None, None, note["name"], note["charged"], note["note"], None, 0, None, None]
                 said["chain"] = sealed(json.dumps([said["chain"], *row]))
-                db.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, said["chain"]))
+                db.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, said["chain"]))
         text = json.dumps(said)
         db.execute("UPDATE ledger SET content = ?, seal = ?", (text, sealed(text)))
 

@@ -22,6 +22,7 @@ from darrm._validation import check_count, check_total_delta, check_total_epsilo
 from darrm.accounting import filters, rules
 from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, checked_note
 from darrm.accounting.charges import account_of, check_planned, checked_design, labels_of, noise_of
+from darrm.accounting.leases import Lease
 from darrm.accounting.ledger_ids import Batch, Entered, batch_of, enter
 from darrm.accounting.ledger_state import FOR_FIXED, RULES, State, checked_fallback
 from darrm.accounting.ledger_store import Change, Store
@@ -39,7 +40,8 @@ from darrm.storage.atomic import part_of, resolved
 
 _MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
-COLUMNS = ("number", "time", "host", "what", "digest", "n", "note", "stream", "ids", "ids_digest")  # of the history
+_HISTORY = "number time host what digest n note stream ids ids_digest lease"
+COLUMNS = tuple(_HISTORY.split())
 
 
 class Balance(NamedTuple):
@@ -301,6 +303,63 @@ class Ledger:
                 self._charge(change, account, labels, note, batch, again)
                 change.state.leaving.append(waiting)
 
+    def lease(
+        self, design: Design | CountMechanism, n: int, *, note: str = "", ids: Iterable[str] | None = None
+    ) -> Lease:
+        """Charge ``n`` labels in advance, to be taken one after the other without the ledger; the rest is given back.
+
+        Many workers then ask the ledger seldom. The labels of a worker that is killed stay charged, and its ids: the
+        budget holds, and nobody releases them again.
+
+        Parameters
+        ----------
+        design : Design or GaussianNoisyMax
+        n : int in [1, 2^53]
+        note : str
+            As of `charge`.
+        ids : iterable of str, optional
+            As of `charge`: the ids of the rows in the order in which labels are taken. Those that are given back can be
+            charged again.
+
+        Returns
+        -------
+        Lease
+            A context manager with ``take(n)`` and ``left``; its ``close()`` gives the rest back.
+
+        Raises
+        ------
+        BudgetError, InputError, OutputError
+            As `charge`. `InputError` also by the rule "composed", whose charges are fixed in advance: what is given
+            back would be charged for something else.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+        >>> ledger = darrm.accounting.Ledger.create(
+        ...     "shared.db", design, total_epsilon=4, total_delta=1e-6, voters="fresh"
+        ... )
+        >>> with ledger.lease(design, 5) as lease:
+        ...     lease.take(3)
+        ...     print(ledger.released(design), lease.left)
+        5 2
+        >>> ledger.released(design)
+        3
+        """
+        n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
+        before = self._state()
+        check_planned(design, before.voters)
+        account = labels_of(design, before.adjacency)
+        if before.rule == "composed":
+            raise InputError(
+                f'{self.path} has the rule "composed", whose charges are fixed in advance. Charge the labels, or keep '
+                'a ledger by the rule "exact", "renyi" or "basic".'
+            )
+        with batch_of(ids) as batch, self._store.changing() as change:
+            number = change.number
+            self._charge(change, account, n, note, batch, False, lease=number)
+        return Lease(self._store, account.name, number, n, note, batch)
+
     def status(self) -> dict[str, Any]:
         """The charges and the remaining budget.
 
@@ -352,12 +411,13 @@ class Ledger:
             * ``host``: the name of the host that charged, or None.
             * ``what``: the mechanism in words, as in `status`.
             * ``digest``: 16 digits that tell it from other mechanisms; its design is the same if its digest is.
-            * ``n``: number of labels, or of uses.
+            * ``n``: number of labels, or of uses; negative for labels of a lease that were given back.
             * ``note``.
             * ``stream``: the name of the stream of rows without ids, None for other charges.
             * ``ids``: number of labels with ids.
             * ``ids_digest``: BLAKE2b (32 bytes) of the digests of these ids in the order of the labels, each the
               BLAKE2b (16 bytes) of an id in the form in which ids are compared. None without ids.
+            * ``lease``: the number of the lease that was taken or given back, None for other charges.
 
         Examples
         --------
@@ -477,7 +537,9 @@ class Ledger:
         totals = {name: rules.fallback(kind) for name, kind in self._state().kinds.items()}
         return {name: total for name, total in totals.items() if total is not None}
 
-    def _charge(self, change: Change, account: Account, n: int, note: str, batch: Batch | None, again: bool) -> None:
+    def _charge(
+        self, change: Change, account: Account, n: int, note: str, batch: Batch | None, again: bool, **more: Any
+    ) -> None:
         """Add ``n`` uses of a mechanism to the ledger, with the ids of labels."""
         if batch is not None:
             if isinstance(account, Other):
@@ -487,7 +549,7 @@ class Ledger:
             if not again:
                 check_ids(change.state, account)
             rows = Entered(0, n if again else 0)
-        self._add(change, account, n, note, rows, batch)
+        self._add(change, account, n, note, rows, batch, **more)
 
     def _enter(self, change: Change, batch: Batch, n: int, *, again: bool, skip: bool = False) -> Entered:
         """Enter the ids of ``n`` labels."""
@@ -502,15 +564,14 @@ class Ledger:
         note: str,
         rows: Entered,
         batch: Batch | None,
-        stream: str | None = None,
+        **more: Any,
     ) -> None:
         """Add ``n`` uses to the state and the history."""
         self._take(change.state, account, n, rows.repeated)
-        more: dict[str, Any] = {}
         if batch is not None:
             change.state.ids += n
-            more = {"ids": n, "ids_digest": batch.digest(rows.skipped)}
-        change.add(account.name, n, note, stream=stream, **more)
+            more |= {"ids": n, "ids_digest": batch.digest(rows.skipped)}
+        change.add(account.name, n, note, **more)
 
     def _verified(self) -> State:
         """The current state, whose releases are certified again; `CertificateError` if one is not."""

@@ -142,6 +142,13 @@ def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = Fals
     return Entered(skipped, repeated)
 
 
+def leave(run: Run, number: int, batch: Batch, start: int) -> None:
+    """Delete the ids of the rows from ``start`` on of the charge with this number."""
+    for digests, rows in batch.parts(start):
+        own = f"SELECT digest FROM {_ROWS}"
+        run(f"DELETE FROM charged WHERE number = ? AND digest IN ({own})", (number, len(rows), digests))
+
+
 def _rows_before(run: Run, batch: Batch, start: int, number: int) -> NDArray[np.intp]:
     """The rows from ``start`` on whose id was charged before, in ascending order."""
     found = [np.zeros(0, dtype=np.intp)]

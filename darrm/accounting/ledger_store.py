@@ -39,7 +39,7 @@ from darrm.storage.sealed_json import unique
 TABLES = (
     "CREATE TABLE ledger (one BIGINT PRIMARY KEY CHECK (one = 1), content TEXT NOT NULL, seal TEXT NOT NULL)",
     "CREATE TABLE charges (number BIGINT PRIMARY KEY, time TEXT, host TEXT, account TEXT NOT NULL, n BIGINT NOT NULL, "
-    "note TEXT NOT NULL, stream TEXT, ids BIGINT NOT NULL, ids_digest TEXT, seal TEXT NOT NULL)",
+    "note TEXT NOT NULL, stream TEXT, ids BIGINT NOT NULL, ids_digest TEXT, lease BIGINT, seal TEXT NOT NULL)",
     "CREATE TABLE charged (digest BYTEA PRIMARY KEY, number BIGINT NOT NULL)",
 )
 _FIX = f"{NOTHING_CHARGED} {NO_SECOND}"
@@ -61,7 +61,7 @@ class Charge:
     account : str
         The digest of the design, or of another mechanism.
     n : int
-        Number of labels, or of uses.
+        Number of labels, or of uses; negative if they were given back.
     note : str
     stream : str or None
         The name of the stream of rows without ids.
@@ -69,6 +69,8 @@ class Charge:
         Number of labels with ids.
     ids_digest : str or None
         BLAKE2b of the digests of these ids, in the order of the labels.
+    lease : int or None
+        The number of the lease that was taken or, with a negative ``n``, given back.
     """
 
     number: int
@@ -80,6 +82,7 @@ class Charge:
     stream: str | None = None
     ids: int = 0
     ids_digest: str | None = None
+    lease: int | None = None
 
     def seal(self, before: str) -> str:
         """The seal after that of the charge ``before``."""

@@ -55,7 +55,7 @@ class Stream:
                 if batch is None and not self._again:
                     check_ids(state, self._account)
                 stream = self._name if batch is None else None
-                ledger._add(change, self._account, n - rows.skipped, "", rows, batch, stream)
+                ledger._add(change, self._account, n - rows.skipped, "", rows, batch, stream=stream)
                 if batch is None:
                     state.streams[self._name] = max(charged, self._at + n)
         if rows.skipped and not self._warned:

@@ -576,7 +576,7 @@ def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> Non
         "DELETE FROM charges WHERE number = 1",
         "DELETE FROM charges WHERE number = 2",
         "DELETE FROM charges",
-        "INSERT INTO charges SELECT 3, time, host, account, n, note, stream, ids, ids_digest, seal FROM charges "
+        "INSERT INTO charges SELECT 3, time, host, account, n, note, stream, ids, ids_digest, lease, seal FROM charges "
         "WHERE number = 1",
         "DELETE FROM ledger",
         "UPDATE ledger SET seal = ''",
