@@ -69,7 +69,7 @@ class Ledger:
     >>> import darrm
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
     >>> ledger = darrm.accounting.Ledger.create(
-    ...     "ledger.json", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="composed"
+    ...     "ledger.db", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="composed"
     ... )
     >>> ledger.charge(design, 12, note="labels of Monday")
     >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
@@ -226,8 +226,8 @@ class Ledger:
         note : str
             One line that describes the charge; see `status`.
         ids : iterable of str, optional
-            For labels: the id of the row of votes behind each. Ids are public. A digest of each is kept in a file
-            beside the ledger, PATH.ids, and a repeated id is refused, whatever the design. So rows of other votes need
+            For labels: the id of the row of votes behind each. Ids are public. The ledger keeps a digest of each, and
+            refuses a repeated id, whatever the design. So rows of other votes need
             other ids, and labels of fresh voters without ids are refused from then on.
         again : bool
             Whether rows may be released a second time: those with an id that was charged before or, without ids, all of

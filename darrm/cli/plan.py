@@ -100,7 +100,7 @@ def command(
             "design.json",
         )
     else:
-        ledger = out.with_name(f"{out.stem}-ledger.json")
+        ledger = out.with_name(f"{out.stem}-ledger.db")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
         total = ["--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta)]
         if answer.fallback_epsilon < math.inf:

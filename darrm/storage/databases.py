@@ -82,6 +82,12 @@ class SqliteFile:
             found = {sql for (sql,) in run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
             if found != {_typed(table) for table in tables}:
                 raise InputError(f"{path} is not a {self._kind}: it has other tables. Pass the path of one.")
+            (mode,) = run("PRAGMA journal_mode").fetchone()
+            if mode != "delete":  # its last transactions would be in a second file
+                raise InputError(
+                    f'{path} has journal mode "{mode}", and a {self._kind} has "delete". Set it back: sqlite3 FILE '
+                    '"PRAGMA journal_mode = delete".'
+                )
             (pages,), (size,) = run("PRAGMA page_count").fetchone(), run("PRAGMA page_size").fetchone()
             if path.stat().st_size < pages * size:
                 raise InputError(f"{path} is not a whole {self._kind}: its end is missing. {self._remedy}")
