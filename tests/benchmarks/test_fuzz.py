@@ -198,6 +198,7 @@ def test_a_page_that_fails_is_found(worker: Any, tmp_path: Path, monkeypatch: py
 @pytest.mark.thorough
 def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("darrm.accounting.ledger_state._check", lambda state: None)
+    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: [])
     assert planted(worker, tmp_path, "ledger")
 
 
