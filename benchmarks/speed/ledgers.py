@@ -22,7 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "paper"), str(Path(__file__).resolve().parents[2] / "tests")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 import postgres
 from pages import DOCS, put, table
 

@@ -309,7 +309,7 @@ class Ledger:
         """Charge ``n`` labels in advance, to be taken one after the other without the ledger; the rest is given back.
 
         Many workers then ask the ledger seldom. The labels of a worker that is killed stay charged, and its ids: the
-        budget holds, and nobody releases them again.
+        budget holds, and no other worker releases these rows.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class Ledger:
         note : str
             As of `charge`.
         ids : iterable of str, optional
-            As of `charge`: the ids of the rows in the order in which labels are taken. Those that are given back can be
+            As of `charge`: the ids of the rows in the order in which labels are taken. Ids that are given back can be
             charged again.
 
         Returns
@@ -329,8 +329,8 @@ class Ledger:
         Raises
         ------
         BudgetError, InputError, OutputError
-            As `charge`. `InputError` also by the rule "composed", whose charges are fixed in advance: what is given
-            back would be charged for something else.
+            As `charge`. `InputError` also by the rule "composed", whose charges are fixed in advance: labels that
+            are given back would be charged for something else.
 
         Examples
         --------

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -118,14 +119,13 @@ def _connected(path: Path, *, write: bool) -> Iterator[Run]:
     """A transaction of SQLite."""
     db = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=1)
     try:
-        db.execute("PRAGMA synchronous = EXTRA")
-        db.execute("PRAGMA trusted_schema = OFF")
-        db.execute("PRAGMA cache_size = -16384")
-        _patiently(db, "BEGIN IMMEDIATE" if write else "BEGIN")
-        _patiently(db, "SELECT count(*) FROM sqlite_master")  # a reader waits here
-        yield db.execute
+        run = partial(_patiently, db)
+        for setting in ("synchronous = EXTRA", "trusted_schema = OFF", "cache_size = -16384"):
+            run(f"PRAGMA {setting}")
+        run("BEGIN IMMEDIATE" if write else "BEGIN")
+        yield run
         try:
-            _patiently(db, "COMMIT")
+            run("COMMIT")
         except sqlite3.OperationalError as error:
             raise _Unsettled(str(error)) from error
     finally:
@@ -135,13 +135,12 @@ def _connected(path: Path, *, write: bool) -> Iterator[Run]:
         db.close()
 
 
-def _patiently(db: sqlite3.Connection, statement: str) -> None:
-    """Execute a statement that may have to wait for other processes; an interrupt ends the wait."""
+def _patiently(db: sqlite3.Connection, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    """Execute a statement; any may have to wait for other processes. An interrupt ends the wait."""
     end = time.monotonic() + _WAIT
     while True:
         try:
-            db.execute(statement)
-            return
+            return db.execute(statement, values)
         except sqlite3.OperationalError as error:
             busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > end:

@@ -10,8 +10,10 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -982,6 +984,38 @@ def test_a_failing_disk_and_a_plain_charge(book: Ledger, design: darrm.Design, c
             book.charge(design, 2)
     assert Ledger(book.path).status()["released"] in (0, 2)
     assert not leftovers(book.path.parent)
+
+
+def test_every_statement_waits_for_other_processes(
+    book: Ledger, design: darrm.Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, waits = sqlite3.connect, []
+
+    class Connection(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            if statement not in waits and not statement.startswith("ROLLBACK"):
+                waits.append(statement)
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise error
+            return super().execute(statement, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **named: connect(*args, factory=Connection, **named))
+    book.charge(design, 2, ids=["a", "b"])
+    assert book.status()["released"] == 2
+    assert len(waits) > 10
+
+
+def test_a_charge_waits_for_a_lock(book: Ledger, design: darrm.Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+    with closing(connect(book.path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        end = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+        end.start()
+        monkeypatch.setattr(sqlite3, "connect", lambda *args, **named: connect(*args, **{**named, "timeout": 0}))
+        book.charge(design, 2)
+        end.join()
+    assert book.status()["released"] == 2
 
 
 def test_a_missing_folder(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
