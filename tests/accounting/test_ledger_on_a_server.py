@@ -150,6 +150,25 @@ def test_the_command_line_takes_a_url(
     assert "tOpSeCrEt" not in capsys.readouterr().err
 
 
+@pytest.mark.thorough
+def test_an_ensemble_keeps_its_budget_there(url: str) -> None:
+    sklearn_base = pytest.importorskip("sklearn.base")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    asked: dict[str, Any] = {"queries": 4, "total_epsilon": 2.0, "total_delta": 1e-5, "epsilon": 1.0, "K": 5}
+    model = darrm.ensemble.PrivateMajorityClassifier(voters="fresh", ledger=url, **asked)
+    with pytest.raises(darrm.InputError, match="does not exist"):
+        sklearn_base.clone(model).fit(X, y)
+    fitted = sklearn_base.clone(model).set_params(ledger_create=True).fit(X, y)
+    second = sklearn_base.clone(model).fit(X, y)
+    left = Ledger(url).status()["left"]
+    fitted.predict(X[: left - 1])
+    second.predict(X[:1])
+    for one in (fitted, second):
+        with pytest.raises(darrm.BudgetError):
+            one.predict(X[:1])
+
+
 def test_an_old_ledger_is_imported(url: str, tmp_path: Path) -> None:
     import zipfile
 
@@ -277,6 +296,25 @@ def test_kills_at_any_moment(url: str, tmp_path: Path, forker: Forker) -> None:
         assert rows == recorded(url) >= most
         most = rows
     assert most > 0
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_leases_of_eight_processes_never_overspend(url: str, tmp_path: Path, design: darrm.Design) -> None:
+    """Some are killed with labels that were not released: these count."""
+    design.save(tmp_path / "design.json")
+    book = Ledger.create(url, **{**BUDGET, "total_epsilon": 0.505})  # 25 labels
+    command = [sys.executable, PROGRAMS / "leasing.py", tmp_path / "design.json", url, "6"]
+    workers = [
+        subprocess.Popen([*command, ("killed", "ended")[at % 2]], stdout=subprocess.PIPE, env=FAST, text=True)
+        for at in range(8)
+    ]
+    lines = [worker.communicate(timeout=120)[0].splitlines() for worker in workers]
+    ends = [worker.returncode for worker in workers]
+    assert set(ends) <= {-9, 0, 4}
+    assert [len(own) for own in lines] == [0 if end == 4 else 2 for end in ends]
+    assert book.status()["released"] == 6 * ends.count(-9) + 2 * ends.count(0) <= 25
+    assert sum(charge["n"] for charge in book.history()) == book.status()["released"]
 
 
 # A server that ends
