@@ -379,11 +379,12 @@ class Ledger:
             * ``again``: number of labels of fresh voters whose rows may have had a label before.
             * ``fallback_epsilon``: the second budget, None without one.
         """
-        state = self._state()
+        self._state()  # which finishes interrupted moves
+        state, history = self._store.history()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
         left = rules.remaining(state, next(iter(state.of_labels.values()))) if state.rule == "exact" else None
         accounts, sums = state.accounts, dict[tuple[str, str], int]()
-        for charge in self._store.history():
+        for charge in history:
             key = charge.account, charge.note
             sums[key] = sums.get(key, 0) + charge.n
         return {
@@ -429,9 +430,10 @@ class Ledger:
         >>> [(charge["number"], charge["n"], charge["note"]) for charge in ledger.history()]
         [(1, 1, 'a count')]
         """
-        said = {name: account.said for name, account in self._state().accounts.items()}
-        rows = [{**asdict(charge), "digest": charge.account} for charge in self._store.history()]
-        return [{name: {**row, "what": said[row["digest"]]}[name] for name in COLUMNS} for row in rows]
+        state, charges = self._store.history()
+        said = {name: account.said for name, account in state.accounts.items()}
+        rows = [{**asdict(charge), "what": said[charge.account], "digest": charge.account} for charge in charges]
+        return [{name: row[name] for name in COLUMNS} for row in rows]
 
     def released(self, design: Design | CountMechanism) -> int:
         """The number of charged labels of a design."""
@@ -575,8 +577,7 @@ class Ledger:
 
     def _verified(self) -> State:
         """The current state, whose releases are certified again; `CertificateError` if one is not."""
-        state = self._state()
-        self._store.history()
+        state, _ = self._store.history()
         for account in state.designs.values():
             for problem, table in account.label().tables if account.charged else ():
                 if not verify(table, problem).holds:

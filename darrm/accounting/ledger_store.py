@@ -200,8 +200,8 @@ class Store:
         wrote = state_of(json.loads(text), self.path)
         return (wrote.chain, wrote.leaving) == (state.chain, state.leaving)
 
-    def history(self) -> list[Charge]:
-        """All charges; `InputError` if they are not those that the state sums up."""
+    def history(self) -> tuple[State, list[Charge]]:
+        """The state, and all charges that led to it; `InputError` if they are others."""
         with self._db.transaction(TABLES, write=False) as run:
             state, rows = self._state(run), run(f"SELECT {_COLUMNS}, seal FROM charges ORDER BY number").fetchall()
         charges, chain, sums = [], "", dict.fromkeys(state.accounts, 0)
@@ -217,7 +217,7 @@ class Store:
             raise self._edited(f"it has {len(charges)} charges of {state.charges}")
         if sums != {name: account.charged for name, account in state.accounts.items()}:
             raise self._edited("its charges and its counts differ")
-        return charges
+        return state, charges
 
     def _state(self, run: Run, locks: str = "") -> State:
         """The state, checked against its seal and the last charge."""

@@ -521,7 +521,7 @@ def test_flipped_digits_are_refused(used: Path, design: darrm.Design) -> None:
 def test_a_flipped_byte_anywhere_says_the_same_or_is_refused(used: Path, design: darrm.Design) -> None:
     whole, rng = used.read_bytes(), random.Random(2)
     told, outcomes = Ledger(used).status(), set()
-    for place in [*range(100), *rng.sample(range(100, len(whole)), 200)]:
+    for place in [*range(0, 100, 3), *rng.sample(range(100, len(whole)), 60)]:
         used.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
         try:
             assert Ledger(used).status() == told
@@ -880,7 +880,7 @@ def test_a_move_that_cannot_be_finished_waits(
 
 def crashed_before_the_move(forker: Forker, book: Ledger, out: Path) -> int:
     """Labels charged by then, the last of them not moved yet."""
-    for call in range(1, 40):
+    for call in range(5, 40):
         forker.crash(book.path, 1, out, call, after=False)
         leaving = ledgers.content(book.path)["leaving"]
         if leaving and Path(leaving[0]["part"]).exists():

@@ -173,7 +173,7 @@ def test_many_ids_in_parts() -> None:
 
 def test_a_digest_of_the_ids_is_kept(book: Ledger, design: darrm.Design) -> None:
     book.charge(design, 2, ids=["a", "b"])
-    (charge,) = book._store.history()
+    _, (charge,) = book._store.history()
     with closing(Batch(["a", "b"])) as same, closing(Batch(["b", "a"])) as turned:
         assert (charge.ids, charge.ids_digest) == (2, same.digest(0))
         assert charge.ids_digest != turned.digest(0)

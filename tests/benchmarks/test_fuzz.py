@@ -198,7 +198,7 @@ def test_a_page_that_fails_is_found(worker: Any, tmp_path: Path, monkeypatch: py
 @pytest.mark.thorough
 def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("darrm.accounting.ledger_state._check", lambda state: None)
-    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: [])
+    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: (store.read(), []))
     assert planted(worker, tmp_path, "ledger")
 
 
@@ -214,7 +214,7 @@ def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, m
     assert runs.outcomes == {"refused": 1}
     text = b'"charged": 1'.join(of_ledgers._text(material.good()["fresh.json"]).encode().split(b'"charged": 2'))
     monkeypatch.setattr("darrm.accounting.ledger_store._sealed", lambda text: mock.ANY)
-    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: [])
+    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: (store.read(), []))
     runs.run({**case, "content": text, "text": True})
     assert any("more is left" in name for name in runs.findings)
 
