@@ -248,7 +248,7 @@ class Store:
         """
         place = part.path.with_suffix(".waiting")
         waiting = Waiting(os.path.abspath(place), os.path.abspath(out), self._host)
-        with locked(place, keep=False):
+        with locked(place):
             os.rename(part.path, place)
             try:
                 keep_names(place.parent)  # the charge must not outlive the labels
@@ -291,7 +291,7 @@ class Store:
         if waiting.host != self._host or not part.parent.is_dir():  # it may come back with the labels
             return False
         try:
-            with locked(part, wait=False, keep=False), self.changing() as change:
+            with locked(part, wait=False), self.changing() as change:
                 if waiting not in change.state.leaving:  # another process was faster
                     return True
                 end = _finished(waiting)

@@ -47,7 +47,7 @@ def import_ledger(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> L
     if path.suffix == _DONE:
         raise InputError(f"{path} was imported before, and a second import would be a second budget. Use that ledger.")
     ids = path.with_name(path.name + ".ids")
-    with locked(path, keep=False):
+    with locked(path):
         content = sealed_json.read(path, FORMAT, _OLD, "old ledger", AGAIN)
         state, notes, batches = _state(content, path)
         if batches and not ids.is_file():

@@ -51,7 +51,7 @@ class SqliteFile:
 
     def create(self, tables: Sequence[str], fill: Callable[[Run], None], exists: str) -> None:
         """Make the database, whole or not at all; `ExistsError` with the text ``exists`` if there is a file."""
-        with locked(self.path, remedy=self._remedy, keep=False), part_of(self.path, self._remedy) as part:
+        with locked(self.path, remedy=self._remedy), part_of(self.path, self._remedy) as part:
             if self.path.exists():
                 raise ExistsError(exists)
             part.file.close()
