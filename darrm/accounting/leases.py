@@ -21,6 +21,21 @@ class Lease:
     taken is given back when the block ends, however it ends. Labels of a process that is killed stay charged.
 
     A lease is for one process, whose threads may share it.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> ledger = darrm.accounting.Ledger.create(
+    ...     "leased.db", design, total_epsilon=4, total_delta=1e-6, voters="fresh"
+    ... )
+    >>> lease = ledger.lease(design, 5)
+    >>> lease.take(2)
+    >>> lease.left
+    3
+    >>> lease.close()
+    >>> ledger.released(design)
+    2
     """
 
     def __init__(self, store: Store, account: str, number: int, n: int, note: str, batch: Batch | None) -> None:
