@@ -103,8 +103,8 @@ class PostgresSchema:
 
     def now(self, run: Run) -> datetime:
         """The time by the server's clock, which all hosts share."""
-        (time,) = run("SELECT clock_timestamp()").fetchone()
-        return time.astimezone(UTC)  # type: ignore[no-any-return]
+        (time,) = run("SELECT clock_timestamp() AT TIME ZONE 'UTC'").fetchone()
+        return time.replace(tzinfo=UTC)  # type: ignore[no-any-return]
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Run]:
