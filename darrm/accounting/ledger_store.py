@@ -142,7 +142,7 @@ class Store:
         def filled(run: Run) -> None:
             run("INSERT INTO ledger VALUES (1, '', '')")
             fill(Change(run, state, self._db.now))
-            _write(run, json.dumps(content_of(state), allow_nan=False))
+            _write(run, state)
 
         exists = (
             f"{self.path} exists already. Use it: a second ledger for the same voters would be no guarantee. For other "
@@ -180,25 +180,33 @@ class Store:
                 change = Change(run, self._state(run, self._db.locks), self._db.now)
                 before = change.state.charges, list(change.state.leaving)
                 yield change
-                text = json.dumps(content_of(change.state), allow_nan=False)
                 if (change.state.charges, change.state.leaving) != before:
-                    _write(run, text)
+                    _write(run, change.state)
         except UnsettledError:
-            if not self._has(text):
+            if change.state.charges == before[0] or not self._has(change.state):
                 raise
 
-    def _has(self, text: str) -> bool:
-        """Whether a transaction that wrote this state took effect, although its end failed."""
+    def _has(self, state: State) -> bool:
+        """Whether the transaction of the last charge of ``state`` took effect, although its end failed.
+
+        Others may have charged since.
+        """
         try:
-            with self._db.transaction(TABLES, write=bool(self._db.locks)) as run:
-                state = self._state(run, self._db.locks)
+            with self._settled() as run:
+                found = run("SELECT seal FROM charges WHERE number = ?", (state.charges,)).fetchall()
+                return bool(found == [(state.chain,)])
         except (InputError, OutputError) as error:
             raise OutputError(
                 f"{self.path} may have the last charge, or not: its end failed, and it could not be read then. Look at "
                 "its charges before you charge again: darrm ledger show."
             ) from error
-        wrote = state_of(json.loads(text), self.path)
-        return (wrote.chain, wrote.leaving) == (state.chain, state.leaving)
+
+    @contextmanager
+    def _settled(self) -> Iterator[Run]:
+        """A transaction that changes nothing, and begins when all others have ended: a server may still be at one."""
+        with self._db.transaction(TABLES, write=bool(self._db.locks)) as run:
+            self._state(run, self._db.locks)
+            yield run
 
     def history(self) -> tuple[State, list[Charge]]:
         """The state, and all charges that led to it; `InputError` if they are others."""
@@ -280,7 +288,7 @@ class Store:
     def _is_charged(self, waiting: Waiting) -> bool:
         """Whether the ledger has the charge for these labels, because a write can fail after it took effect."""
         try:
-            with self._db.transaction(TABLES, write=False) as run:
+            with self._settled() as run:
                 return waiting in self._state(run).leaving
         except (InputError, OutputError):
             return True
@@ -304,7 +312,8 @@ class Store:
         return bool(end)
 
 
-def _write(run: Run, text: str) -> None:
+def _write(run: Run, state: State) -> None:
+    text = json.dumps(content_of(state), allow_nan=False)
     run("UPDATE ledger SET content = ?, seal = ?", (text, _sealed(text)))
 
 

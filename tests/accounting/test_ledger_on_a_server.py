@@ -371,7 +371,7 @@ def test_no_charge_is_lost_with_a_server_that_crashes(
 def test_an_end_without_an_answer_is_looked_up(
     url: str, tmp_path: Path, design: darrm.Design, monkeypatch: pytest.MonkeyPatch, reached: bool
 ) -> None:
-    """The connection is lost before the server ends the transaction, or after it."""
+    """The connection is lost before the server ends the transaction, or after it; then somebody else charges too."""
     import psycopg
 
     ledger, commit = Ledger.create(url, **BUDGET), psycopg.Connection.commit
@@ -381,6 +381,7 @@ def test_an_end_without_an_answer_is_looked_up(
         if reached:
             commit(connection)
         connection.close()
+        Ledger(url).charge(design, 1)
         raise psycopg.OperationalError("server closed the connection")
 
     for use in ("charge", "releasing"):
@@ -406,7 +407,7 @@ def test_an_end_without_an_answer_is_looked_up(
         else:
             with pytest.raises(darrm.OutputError, match="server closed the connection"):
                 charge()
-        assert ledger.status()["released"] == before + 2 * reached
+        assert ledger.status()["released"] == before + 2 * reached + 1
         assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"] * (reached and use == "releasing")
 
 
