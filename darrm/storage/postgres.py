@@ -51,7 +51,12 @@ class PostgresSchema:
     locks = " FOR UPDATE"  # a SELECT of the one row of the state keeps others from writing
 
     def __init__(self, url: str, kind: str, remedy: str) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise InputError(
+                f"The URL of a {kind} must be postgresql://user@host:5432/database#schema ({error})."
+            ) from None
         self._schema = parts.fragment or _SCHEMA
         if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
             raise InputError(
@@ -60,6 +65,8 @@ class PostgresSchema:
             )
         self._url = urlunsplit(parts._replace(fragment=""))
         user, at, host = parts.netloc.rpartition("@")
+        secrets = [user.partition(":")[2], *(value for name, value in parse_qsl(parts.query) if "pass" in name)]
+        self._secrets = [secret for secret in secrets if secret]
         query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if "pass" not in name])
         shown = parts._replace(netloc=user.partition(":")[0] + at + host, query=query)
         self.path = urlunsplit(shown)
@@ -127,6 +134,8 @@ class PostgresSchema:
             ) from error
         except psycopg.Error as error:
             said = " ".join(str(error).split()) or type(error).__name__
+            for secret in self._secrets:  # libpq repeats what it cannot read
+                said = said.replace(secret, "...")
             kind = UnsettledError if ends and write else OutputError
             raise kind(f"{self.path} could not be {'written' if write else 'read'}: {said}. {self._remedy}") from error
         finally:

@@ -431,6 +431,20 @@ def test_labels_that_wait_on_another_host_wait_for_it(
     assert (tmp_path / "labels.csv").exists()
 
 
+@pytest.mark.every
+@pytest.mark.parametrize("url", ["postgresql://u:tOpSe%Cr@h/d", "postgresql://h/d?password=tOpSe%25Cr&port=x&user=u"])
+def test_a_url_that_cannot_be_read_gives_no_password_away(url: str) -> None:
+    with pytest.raises(darrm.DarrmError) as refused:
+        Ledger(url)
+    assert "tOpSe" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_url_that_is_none() -> None:
+    with pytest.raises(darrm.InputError, match="must be postgresql://user@host"):
+        Ledger("postgresql://[h/d")
+
+
 def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(darrm.errors.MissingExtraError, match=r"pip install 'darrm\[postgres\]'"):
