@@ -15,7 +15,7 @@ def release(night: date) -> int:
     if not key.exists():
         subprocess.run([*DARRM, "key", str(key)], check=True)
     command = [*DARRM, "release", "design.json", "--votes", f"votes/{night}.csv", "--out", str(out), "--overwrite"]
-    command += ["--ledger", "ledger.json", "--key", str(key), "--note", str(night), "--json", "--log-json"]
+    command += ["--ledger", "ledger.db", "--key", str(key), "--note", str(night), "--json", "--log-json"]
     ended = subprocess.run(command, stdout=subprocess.PIPE)
     answer = json.loads(ended.stdout)
     if ended.returncode:

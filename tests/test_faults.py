@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import numpy as np
 import pytest
 from cases import slow, thorough
@@ -283,7 +284,7 @@ def test_a_write_that_stops_leaves_what_was_there(
         status = main(WRITES[what])
     assert status == 5
     said = one_line(capsys.readouterr().err)
-    by_sqlite = re.search(r"[.]ids could not be written: disk I/O error", said)  # the file of ids alone is a database
+    by_sqlite = re.search(r"[.]json could not be written: disk I/O error", said)
     assert by_sqlite or os.strerror(errno.EFBIG) in said
     assert contents(folder) == before
     assert main(WRITES[what]) == 0, capsys.readouterr().err  # and then there is room again
@@ -292,11 +293,11 @@ def test_a_write_that_stops_leaves_what_was_there(
 
 @pytest.fixture
 def full_disk(folder: Path) -> Iterator[Path]:
-    """A disk of 64 KB. Only root may mount it; writes that stop half way for lack of room are tried above for all."""
+    """A disk of 128 KB. Only root may mount it; writes that stop half way for lack of room are tried above for all."""
     place = folder / "disk"
     place.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)], capture_output=True
     )
     if not mounted or mounted.returncode:
         pytest.skip("needs the right to mount a disk: run as root")
@@ -329,7 +330,7 @@ def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: p
     fill(full_disk / "filler", 0)
     before = contents(full_disk)
     assert main(WRITES[what]) == 5
-    assert "No space left" in one_line(capsys.readouterr().err)
+    assert re.search("No space left|disk is full", one_line(capsys.readouterr().err))
     assert contents(full_disk) == before
     assert darrm.load("gamma.json").certificate.holds
     assert Ledger("ledger.json").status()["released"] == 0
@@ -354,7 +355,7 @@ def read_only(full_disk: Path) -> Iterator[Path]:
 def test_a_folder_that_cannot_be_written_to(read_only: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(read_only)
     assert main(WRITES[what]) == 5
-    assert "Read-only file system" in one_line(capsys.readouterr().err)
+    assert re.search("Read-only file system|readonly database", one_line(capsys.readouterr().err))
     assert contents(read_only) == before
 
 
@@ -450,24 +451,22 @@ def test_a_plan_that_is_interrupted_after_its_design(
 
 @pytest.mark.thorough
 @posix
-@pytest.mark.parametrize("what", ["decision, absent", *slow("plan"), "charge, pair"])
+@pytest.mark.parametrize("what", ["decision, absent", *slow("plan")])
 def test_kills_in_the_middle_leave_the_old_file_or_the_new_one(folder: Path, what: str) -> None:
     """Killed when the new file is written, before and after it gets its name."""
     command = [name.replace("out.json", "decision.json") for name in WRITES[what]]
-    name = "mixed.json" if "mixed.json" in command else "decision.json"
-    old = Path(name).read_bytes()
+    old = Path("decision.json").read_bytes()
     seen = set()
     for at in ("fsync", "replace", "after"):
         ended = subprocess.run(
             [sys.executable, PROGRAMS / "killed_at.py", at, *command], capture_output=True, timeout=120
         )
         assert ended.returncode == -signal.SIGKILL, ended.stderr
-        now = Path(name).read_bytes()
+        now = Path("decision.json").read_bytes()
         seen.add(now == old)
         if at != "after":
             assert now == old
-        read = Ledger(name).status()["released"] if name == "mixed.json" else darrm.load(name).certificate.holds
-        assert read
+        assert darrm.load("decision.json").certificate.holds
     assert seen == {True, False}
     assert main(command) == 0  # no lock is left behind
 
@@ -644,16 +643,18 @@ def resigned(path: str, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def test_resigning_alone_changes_nothing(folder: Path) -> None:
-    for path in ("gamma.json", "ledger.json"):
-        before = Path(path).read_bytes()
-        resigned(path, lambda content: None)
-        assert Path(path).read_bytes() == before
+    before = Path("gamma.json").read_bytes()
+    resigned("gamma.json", lambda content: None)
+    assert Path("gamma.json").read_bytes() == before
+    before = Path("ledger.json").read_bytes()
+    ledgers.forge("ledger.json", ledgers.content("ledger.json"))
+    assert Ledger("ledger.json").status()["released"] == 0
 
 
 @pytest.mark.first(2)
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 5, "4", 4.0, None, True])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, "5", 5.0, None, True])
 def test_another_version_of_a_ledger_is_refused(folder: Path, version: object) -> None:
-    resigned("ledger.json", lambda content: content.update(version=version))
+    ledgers.forge("ledger.json", {**ledgers.content("ledger.json"), "version": version})
     before = Path("ledger.json").read_bytes()
     with pytest.raises(darrm.InputError, match="format version"):
         Ledger("ledger.json")
@@ -662,7 +663,7 @@ def test_another_version_of_a_ledger_is_refused(folder: Path, version: object) -
 
 def test_a_ledger_with_an_entry_of_a_later_version_is_refused(folder: Path) -> None:
     """It may stand for something that is spent."""
-    resigned("ledger.json", lambda content: content.update(spent_elsewhere=3))
+    ledgers.forge("ledger.json", {**ledgers.content("ledger.json"), "spent_elsewhere": 3})
     with pytest.raises(darrm.InputError, match=r"'spent_elsewhere'.*does not know"):
         Ledger("ledger.json")
 
@@ -709,7 +710,6 @@ READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
         lambda: darrm.load("gamma.json").save("design.json"),
         lambda path: darrm.load(path).gamma.tolist(),
     ),
-    "book.json": (lambda: shutil.copy("ledger.json", "book.json"), lambda path: Ledger(path).status()),
     "t.csv": (lambda: tables.solve_grid([3, 4], [1, 2], 0.1, out="t.csv"), lambda path: tables.read(path).rows),
     "t.jsonl": (lambda: tables.solve_grid([3, 4], [1, 2], 0.1, out="t.jsonl"), lambda path: tables.read(path).rows),
     "problems.csv": (
@@ -741,11 +741,3 @@ def test_texts_of_other_systems_mean_the_same(folder: Path, name: str, dialect: 
     Path(name).write_bytes(DIALECTS[dialect](plain))
     assert Path(name).read_bytes() != plain
     assert read(name) == wanted
-
-
-def test_a_ledger_that_was_edited_on_another_system_is_still_charged(folder: Path) -> None:
-    design = darrm.load("gamma.json")
-    Path("ledger.json").write_bytes(DIALECTS["both"](Path("ledger.json").read_bytes()))
-    Ledger("ledger.json").charge(design, 2)
-    assert Ledger("ledger.json").status()["released"] == 2
-    assert b"\r" not in Path("ledger.json").read_bytes()

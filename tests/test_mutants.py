@@ -446,7 +446,7 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger of fixed voters never ends",
-        "accounting.ledger_file:State.endless",
+        "accounting.ledger_state:State.endless",
         "_1 <= float(kind.total_epsilon) => True",
         (FIXED, lambda tests, folder: tests.test_a_ledger_for_fixed_voters_below_their_own_price(folder)),
     ),

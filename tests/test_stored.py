@@ -14,6 +14,7 @@ from programs.stored import DESIGNS, FURTHER, NUMBERS, PICKLED, STORED, further
 import darrm
 from darrm.accounting import Ledger
 from darrm.accounting.accounts import Labels
+from darrm.accounting.old_ledgers import import_ledger
 from darrm.cli import main
 from darrm.independent import needed_delta
 
@@ -105,10 +106,11 @@ def test_a_pickle_is_what_it_was(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", FURTHER)
 def test_a_ledger_is_gone_on_with(folder: Path, name: str) -> None:
     design = darrm.load(file_of(folder, FURTHER[name][0]))
-    now = further(folder / "ledgers", name, design)
+    imported = import_ledger(folder / "ledgers" / name, folder / f"{name}.db").path
+    now = further(imported, name, design)
     for said, known in zip(now, KNOWN["ledgers"][name], strict=True):
         assert said.pop("spent") == pytest.approx(known["spent"], rel=1e-9)
         assert said == {key: value for key, value in known.items() if key != "spent"}
     if "ids" in FURTHER[name][1]:
         with pytest.raises(darrm.InputError, match="charged before"):
-            Ledger(folder / "ledgers" / name).charge(design, ids=["a"])
+            Ledger(imported).charge(design, ids=["a"])

@@ -42,7 +42,7 @@ CHARGES = """
 import json, sys, time
 import darrm
 from darrm.accounting import Ledger
-design, ledger, times = darrm.load("gamma.json"), Ledger("ledger.json"), [time.perf_counter()]
+design, ledger, times = darrm.load("gamma.json"), Ledger("ledger.db"), [time.perf_counter()]
 for _ in range(int(sys.argv[1])):
     ledger.charge(design, 1)
     times.append(time.perf_counter())
@@ -103,9 +103,7 @@ def charges(design: darrm.Design, n: int, folder: Path) -> str:
     design.save(folder / "gamma.json")
     problem = design.problem
     total = float(math.ceil(n * Fraction(problem.m) * Fraction(problem.epsilon)))
-    book = Ledger.create(
-        folder / "ledger.json", design, total_epsilon=total, total_delta=0, voters="fresh", rule="basic"
-    )
+    book = Ledger.create(folder / "ledger.db", design, total_epsilon=total, total_delta=0, voters="fresh", rule="basic")
     running = [
         subprocess.Popen([sys.executable, "-c", CHARGES, str(each)], cwd=folder, stdout=subprocess.PIPE, text=True)
         for _ in range(PROCESSES)

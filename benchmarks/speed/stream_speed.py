@@ -149,7 +149,7 @@ def main() -> None:
 
         rates, slow = {}, {}
         for kind, votes in (("CSV", "plain.csv"), ("CSV, ids", "ids.csv"), ("Parquet, ids", "votes.parquet")):
-            book = f"{votes}.ledger.json"  # of its own: the ids of another file would come again
+            book = f"{votes}.ledger.db"  # of its own: the ids of another file would come again
             Ledger.create(folder / book, design, total_epsilon=K, total_delta=0, voters="fixed")
             charged = ["--ledger", book]
             out = "labels.parquet" if votes.endswith("parquet") else "labels.csv"

@@ -218,7 +218,7 @@ def ledgers(runs: int, rng: Random, source: np.random.Generator) -> Iterator[See
     decision = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.7, 0.6]))
     for times, name in ((1, "ledger of 8 labels, 4 decisions, 1 answer"), (2, "the same, all of it released twice")):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "ledger.json"
+            path = Path(folder) / "ledger.db"
             ledger = Ledger.create(path, total_epsilon=10, total_delta=delta, voters="fresh", rule="composed")
             ledger.charge(majority, 8)
             ledger.charge(decision, 4)

@@ -68,7 +68,7 @@ def kept(rule: str, charges: Sequence[Charge], budget: float) -> float:
     """The epsilon that a ledger of this rule and budget proves of the charges."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = darrm.accounting.Ledger.create(
-            Path(folder) / "ledger.json", total_epsilon=budget, total_delta=DELTA, voters="fresh", rule=rule
+            Path(folder) / "ledger.db", total_epsilon=budget, total_delta=DELTA, voters="fresh", rule=rule
         )
         for what, n in charges:
             said = NEIGHBOURS if isinstance(what, Pair) else None

@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -22,22 +22,10 @@ from darrm._validation import check_count, check_total_delta, check_total_epsilo
 from darrm.accounting import filters, rules
 from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, checked_note
 from darrm.accounting.charges import account_of, check_planned, checked_design, labels_of, noise_of
-from darrm.accounting.ledger_file import (
-    FOR_FIXED,
-    NO_SECOND,
-    RULES,
-    Note,
-    State,
-    charge_waiting,
-    checked_fallback,
-    files_of,
-    give_name,
-    held,
-    ids_of,
-    ledger_path,
-    write,
-)
-from darrm.accounting.ledger_ids import Batch, batch_of, entered
+from darrm.accounting.leases import Lease
+from darrm.accounting.ledger_ids import Batch, Entered, batch_of, enter
+from darrm.accounting.ledger_state import FOR_FIXED, RULES, State, checked_fallback
+from darrm.accounting.ledger_store import Change, Store
 from darrm.accounting.noisy_max import CountMechanism, queries_within
 from darrm.accounting.released_once import check_ids, take_again
 from darrm.accounting.releases import for_each_kind, one_label
@@ -45,14 +33,15 @@ from darrm.accounting.search import max_queries
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
 from darrm.design.design import Design
-from darrm.errors import BudgetError, CertificateError, ExistsError, InputError
+from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import adjacency_text
 from darrm.storage.atomic import part_of, resolved
-from darrm.storage.locks import locked
 
 _MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
+_HISTORY = "number time host what digest n note stream ids ids_digest lease"
+COLUMNS = tuple(_HISTORY.split())
 
 
 class Balance(NamedTuple):
@@ -65,18 +54,22 @@ class Balance(NamedTuple):
 
 
 class Ledger:
-    """A file that counts releases against a privacy budget; made by `create`, opened by ``Ledger(path)``.
+    """A count of releases against a privacy budget; made by `create`, opened by ``Ledger(path)``.
+
+    ``path`` is a file, an SQLite database, or the URL of a PostgreSQL server, ``postgresql://user@host/database#name``,
+    which several hosts can charge. There ``name`` is a schema, "darrm" if none is given.
 
     Attributes
     ----------
-    path : Path
+    path : Path or str
+        The path of the file, without links; of a ledger on a server its URL, without a password.
 
     Examples
     --------
     >>> import darrm
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
     >>> ledger = darrm.accounting.Ledger.create(
-    ...     "ledger.json", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="composed"
+    ...     "ledger.db", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="composed"
     ... )
     >>> ledger.charge(design, 12, note="labels of Monday")
     >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
@@ -88,12 +81,14 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = ledger_path(path)
-        if not self.path.is_file():
+        self._store = Store(path)
+        self.path = self._store.path
+        if isinstance(self.path, Path) and not self.path.is_file():
             what = "is not a ledger file" if self.path.exists() else "does not exist"
             hint = "Pass the path of a ledger, or make one. Run: darrm ledger create --help"
             raise InputError(f"{path} {what}. {hint}") from None if self.path.exists() else FileNotFoundError(path)
         self._state()
+        self._store.history()
 
     @classmethod
     def create(
@@ -114,7 +109,7 @@ class Ledger:
         ----------
         path : path
             A path that does not exist yet. Keep the file on a local disk, because locks of network file systems are not
-            always reliable.
+            always reliable; for several hosts pass the URL of a PostgreSQL server.
         design : Design or GaussianNoisyMax, optional
             What releases the labels; needed by the rule "exact".
         total_epsilon, total_delta : float, or a list of one for each kind of change
@@ -189,7 +184,7 @@ class Ledger:
         neighbours = known if adjacency is None else adjacency_text(adjacency)
         order = filters.best_order(*budget) if rule == "renyi" else None
         failure = None if order is None else filters.FAILURES * budget[1]
-        state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], [], fallback_epsilon=second)
+        state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], fallback_epsilon=second)
         if order is not None and filters.filter_at(order, failure or 0.0, *budget).divergence <= 0:
             raise BudgetError(
                 f'Rule "renyi" allows nothing for a total of ({budget[0]:g}, {budget[1]:g}). Raise the budget, '
@@ -199,20 +194,8 @@ class Ledger:
             account = labels_of(design, neighbours)
             _accounts_of(state, account)[account.name] = account
             _check_pays(state, account, design)
-        name = ledger_path(path)
-        with locked(name, remedy=NO_SECOND):
-            if name.exists():
-                raise ExistsError(
-                    f"{name} exists already. Use it: a second ledger for the same voters would be no guarantee. For "
-                    "other voters pass another path."
-                )
-            if ids_of(name).exists():
-                raise InputError(
-                    f"{ids_of(name)} holds the ids of an earlier ledger at this path. Restore that ledger if it was "
-                    "for the same voters: its budget remains spent. For other voters pass another path."
-                )
-            write(name, state)
-        return cls(name)
+        Store(path).create(state)
+        return cls(path)
 
     def __repr__(self) -> str:
         return f"Ledger({os.fspath(self.path)!r})"
@@ -243,8 +226,8 @@ class Ledger:
         note : str
             One line that describes the charge; see `status`.
         ids : iterable of str, optional
-            For labels: the id of the row of votes behind each. Ids are public. A digest of each is kept in a file
-            beside the ledger, PATH.ids, and a repeated id is refused, whatever the design. So rows of other votes need
+            For labels: the id of the row of votes behind each. Ids are public. The ledger keeps a digest of each, and
+            refuses a repeated id, whatever the design. So rows of other votes need
             other ids, and labels of fresh voters without ids are refused from then on.
         again : bool
             Whether rows may be released a second time: those with an id that was charged before or, without ids, all of
@@ -265,8 +248,8 @@ class Ledger:
         before = self._state()
         check_planned(what, before.voters)
         account = account_of(what, adjacency, before.adjacency)  # may take long, so without the lock
-        with batch_of(ids) as batch, held(self.path) as state, self._taken(state, account, n, note, batch, again):
-            write(self.path, state)
+        with batch_of(ids) as batch, self._store.changing() as change:
+            self._charge(change, account, n, note, batch, again)
 
     @contextmanager
     def releasing(
@@ -301,21 +284,81 @@ class Ledger:
         check_planned(design, before.voters)
         account = labels_of(design, before.adjacency)
         if callable(n):
-            if before.ids is None:  # else rows that have a label are told from a spent budget, when their ids are known
+            if not before.ids:  # else rows that have a label are told from a spent budget, when their ids are known
                 self._take(before, account, 1)  # in memory only
         else:
             check_count("n", n, _MOST_AT_ONCE)
         target = Path(os.path.abspath(out))
-        if resolved(target) in files_of(self.path):
+        if resolved(target) in self._store.files:
             raise InputError(f"{out} is the ledger. Pass another path for the labels.")
         with part_of(target) as part:
             yield part.file
             part.finish()  # the labels are on disk, for their owner alone,
             labels = check_count("n", n() if callable(n) else n, _MOST_AT_ONCE)
-            with batch_of(ids() if callable(ids) else ids) as batch, held(self.path) as state:
-                with self._taken(state, account, labels, note, batch, again):
-                    waiting = charge_waiting(self.path, state, part, target)  # they are charged for,
-                give_name(self.path, state, waiting)  # and have their name
+            with (
+                batch_of(ids() if callable(ids) else ids) as batch,
+                self._store.leaving(part, target) as waiting,  # have their name in the end,
+                self._store.changing() as change,  # and are charged for
+            ):
+                self._charge(change, account, labels, note, batch, again)
+                change.state.leaving.append(waiting)
+
+    def lease(
+        self, design: Design | CountMechanism, n: int, *, note: str = "", ids: Iterable[str] | None = None
+    ) -> Lease:
+        """Charge ``n`` labels in advance, to be taken one after the other without the ledger; the rest is given back.
+
+        Many workers then ask the ledger seldom. The labels of a worker that is killed stay charged, and its ids: the
+        budget holds, and no other worker releases these rows.
+
+        Parameters
+        ----------
+        design : Design or GaussianNoisyMax
+        n : int in [1, 2^53]
+        note : str
+            As of `charge`.
+        ids : iterable of str, optional
+            As of `charge`: the ids of the rows in the order in which labels are taken. Ids that are given back can be
+            charged again.
+
+        Returns
+        -------
+        Lease
+            A context manager with ``take(n)`` and ``left``; its ``close()`` gives the rest back.
+
+        Raises
+        ------
+        BudgetError, InputError, OutputError
+            As `charge`. `InputError` also by the rule "composed", whose charges are fixed in advance: labels that
+            are given back would be charged for something else.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+        >>> ledger = darrm.accounting.Ledger.create(
+        ...     "shared.db", design, total_epsilon=4, total_delta=1e-6, voters="fresh"
+        ... )
+        >>> with ledger.lease(design, 5) as lease:
+        ...     lease.take(3)
+        ...     print(ledger.released(design), lease.left)
+        5 2
+        >>> ledger.released(design)
+        3
+        """
+        n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
+        before = self._state()
+        check_planned(design, before.voters)
+        account = labels_of(design, before.adjacency)
+        if before.rule == "composed":
+            raise InputError(
+                f'{self.path} has the rule "composed", whose charges are fixed in advance. Charge the labels, or keep '
+                'a ledger by the rule "exact", "renyi" or "basic".'
+            )
+        with batch_of(ids) as batch, self._store.changing() as change:
+            number = change.number
+            self._charge(change, account, n, note, batch, False, lease=number)
+        return Lease(self._store, account.name, number, n, note, batch)
 
     def status(self) -> dict[str, Any]:
         """The charges and the remaining budget.
@@ -336,22 +379,61 @@ class Ledger:
             * ``again``: number of labels of fresh voters whose rows may have had a label before.
             * ``fallback_epsilon``: the second budget, None without one.
         """
-        state = self._state()
+        self._state()  # which finishes interrupted moves
+        state, history = self._store.history()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
         left = rules.remaining(state, next(iter(state.of_labels.values()))) if state.rule == "exact" else None
-        accounts = state.accounts
+        accounts, sums = state.accounts, dict[tuple[str, str], int]()
+        for charge in history:
+            key = charge.account, charge.note
+            sums[key] = sums.get(key, 0) + charge.n
         return {
             **{name: getattr(state, name) for name in budget},
             "condition": rules.condition(state),
             "released": state.released,
             "left": left,
-            "charges": [{"what": accounts[c.name].said, "n": c.charged, "note": c.note} for c in state.notes],
+            "charges": [{"what": accounts[name].said, "n": n, "note": note} for (name, note), n in sums.items()],
             "waiting": [waiting.part for waiting in state.leaving],
-            "ids": 0 if state.ids is None else state.ids.labels,
+            "ids": state.ids,
             "streams": dict(state.streams),
             "again": state.again,
             "fallback_epsilon": state.fallback_epsilon,
         }
+
+    def history(self) -> list[dict[str, Any]]:
+        """All charges in their order; `InputError` if one was changed after it was written.
+
+        Returns
+        -------
+        list of dict
+            * ``number``: 1 for the first charge.
+            * ``time``: when it was charged, in UTC, as ``2026-01-31T23:59:59.123456Z``, by the clock of the server or
+              of ``host``, if the ledger is a file. None for charges of an imported ledger.
+            * ``host``: the name of the host that charged, or None.
+            * ``what``: the mechanism in words, as in `status`.
+            * ``digest``: 16 digits that tell it from other mechanisms; its design is the same if its digest is.
+            * ``n``: number of labels, or of uses; negative for labels of a lease that were given back.
+            * ``note``.
+            * ``stream``: the name of the stream of rows without ids, None for other charges.
+            * ``ids``: number of labels with ids.
+            * ``ids_digest``: BLAKE2b (32 bytes) of the digests of these ids in the order of the labels, each the
+              BLAKE2b (16 bytes) of an id in the form in which ids are compared. None without ids.
+            * ``lease``: the number of the lease that was taken or given back, None for other charges.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> ledger = darrm.accounting.Ledger.create(
+        ...     "nightly.db", total_epsilon=1, total_delta=0, voters="fresh", rule="basic"
+        ... )
+        >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
+        >>> [(charge["number"], charge["n"], charge["note"]) for charge in ledger.history()]
+        [(1, 1, 'a count')]
+        """
+        state, charges = self._store.history()
+        said = {name: account.said for name, account in state.accounts.items()}
+        rows = [{**asdict(charge), "what": said[charge.account], "digest": charge.account} for charge in charges]
+        return [{name: row[name] for name in COLUMNS} for row in rows]
 
     def released(self, design: Design | CountMechanism) -> int:
         """The number of charged labels of a design."""
@@ -457,27 +539,46 @@ class Ledger:
         totals = {name: rules.fallback(kind) for name, kind in self._state().kinds.items()}
         return {name: total for name, total in totals.items() if total is not None}
 
-    @contextmanager
-    def _taken(
-        self, state: State, account: Account, n: int, note: str, batch: Batch | None, again: bool
-    ) -> Iterator[None]:
-        """Add ``n`` uses of a mechanism to ``state``, with the ids of labels on disk; the block writes the state."""
-        if batch is None:
-            if not again:
-                check_ids(state, account)
-            self._take(state, account, n, note, n if again else 0)
-        else:
+    def _charge(
+        self, change: Change, account: Account, n: int, note: str, batch: Batch | None, again: bool, **more: Any
+    ) -> None:
+        """Add ``n`` uses of a mechanism to the ledger, with the ids of labels."""
+        if batch is not None:
             if isinstance(account, Other):
                 raise InputError("ids are for labels only. Pass a design or GaussianNoisyMax, or leave ids out.")
-            batch.check_for(n)
-            with entered(self.path, state, batch, again=again) as rows:
-                if batch.same < n:
-                    self._take(state, account, n - batch.same, note, rows.repeated)
-        yield
+            rows = self._enter(change, batch, n, again=again)
+        else:
+            if not again:
+                check_ids(change.state, account)
+            rows = Entered(0, n if again else 0)
+        if batch is None or batch.same < n:
+            self._add(change, account, n - (0 if batch is None else batch.same), note, rows, batch, **more)
+
+    def _enter(self, change: Change, batch: Batch, n: int, *, again: bool, skip: bool = False) -> Entered:
+        """Enter the ids of ``n`` labels."""
+        batch.check_for(n)
+        return enter(change.run, change.number, batch, again=again, skip=skip)
+
+    def _add(
+        self,
+        change: Change,
+        account: Account,
+        n: int,
+        note: str,
+        rows: Entered,
+        batch: Batch | None,
+        **more: Any,
+    ) -> None:
+        """Add ``n`` uses to the state and the history."""
+        self._take(change.state, account, n, rows.repeated)
+        if batch is not None:
+            change.state.ids += n
+            more |= {"ids": n, "ids_digest": batch.digest(rows.skipped)}
+        change.add(account.name, n, note, **more)
 
     def _verified(self) -> State:
         """The current state, whose releases are certified again; `CertificateError` if one is not."""
-        state = self._state()
+        state, _ = self._store.history()
         for account in state.designs.values():
             for problem, table in account.label().tables if account.charged else ():
                 if not verify(table, problem).holds:
@@ -488,10 +589,9 @@ class Ledger:
 
     def _state(self) -> State:
         """The current state of the file."""
-        with held(self.path) as state:
-            return state
+        return self._store.read()
 
-    def _take(self, state: State, account: Account, n: int, note: str = "", repeated: int = 0) -> None:
+    def _take(self, state: State, account: Account, n: int, repeated: int = 0) -> None:
         """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise."""
         name = account.name
         if state.rule == "exact" and name not in state.of_labels:
@@ -527,11 +627,6 @@ class Ledger:
         else:
             account = state.others.setdefault(name, replace(account))
         rules.take(state, account, n)
-        for known in state.notes:
-            if (known.name, known.note) == (name, note):
-                known.charged += n
-                return
-        state.notes.append(Note(name, note, n))
 
 
 def _second_budget(given: Any, total: Any, design: object, voters: str) -> Any:

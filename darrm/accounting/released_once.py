@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from darrm.accounting.accounts import Account, Labels
-from darrm.accounting.ledger_file import NOTHING_CHARGED, State
+from darrm.accounting.ledger_state import NOTHING_CHARGED, State
 from darrm.accounting.voters import among, epsilon_of
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.bisection import largest_that
@@ -38,7 +38,7 @@ def _of_rows(state: State, labels: list[AnyProblem], *, charged: bool) -> list[s
         return []
     if state.again:
         return ["which rows of votes are released again is fixed in advance, independently of what was released"]
-    if state.ids is not None and state.ids.labels == state.released:
+    if state.ids and state.ids == state.released:
         return ["no row of votes has two ids"]
     same = ", a restarted stream has the same rows in the same order" if state.streams else ""
     return [f"each row of votes is released once{same}"]
@@ -59,11 +59,11 @@ def votes_themselves(state: State, account: Labels, labels: int) -> float:
 
 def check_ids(state: State, account: Account) -> None:
     """`InputError` if the ledger knows rows by their ids, and rows without ids could have a label already."""
-    if state.ids is None or state.voters != "fresh" or not isinstance(account, Labels):
+    if not state.ids or state.voters != "fresh" or not isinstance(account, Labels):
         return
     if answer_anew(account.problem):
         raise InputError(
-            f"The ledger knows by their ids which rows have a label ({state.ids.labels:,} so far), and these rows have "
+            f"The ledger knows by their ids which rows have a label ({state.ids:,} so far), and these rows have "
             f"none, so some could get a second label. {NOTHING_CHARGED} Give each row the id of its query (a column "
             "id, or ids=). For other rows without ids keep a ledger of their own, whose budget is added."
         )

@@ -23,7 +23,7 @@ from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
 from darrm.accounting.fixed import check_fresh, fixed_voters, fixed_within
 from darrm.accounting.fresh import labels_within
-from darrm.accounting.ledger_file import MOST_COUNTED, NOTHING_CHARGED, State
+from darrm.accounting.ledger_state import MOST_COUNTED, NOTHING_CHARGED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, noisy_curve, voters_curve
 from darrm.accounting.noisy_max import queries_within, upper_of_any_votes
 from darrm.accounting.releases import certified_of_any_voters

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import closing, nullcontext
+from contextlib import closing
 
 from darrm._validation import shown, truth
 from darrm.accounting.accounts import checked_note
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.ledger_file import held, write
-from darrm.accounting.ledger_ids import Batch, Entered, batch_of, entered
+from darrm.accounting.ledger_ids import Batch, Entered, batch_of
 from darrm.accounting.released_once import check_ids
 from darrm.design.design import Design
 from darrm.errors import InputError, ResumedStreamWarning
@@ -47,28 +46,24 @@ class Stream:
         InputError
             If rows that were charged before come later than at the beginning.
         """
-        path = self._ledger.path
         if ids is not None and tags:
             self._charge_keyed(n, ids, tags)
             return 0
-        with batch_of(ids) as batch, held(path) as state:
-            if batch is not None:
-                batch.check_for(n)
+        ledger = self._ledger
+        with batch_of(ids) as batch, ledger._store.changing() as change:
+            state = change.state
             charged = state.streams.get(self._name, 0)
-            entering = (
-                nullcontext(self._passed(charged, n))
-                if batch is None
-                else entered(path, state, batch, again=self._again, skip=not self._goes_on)
-            )
-            with entering as rows:
-                if rows.skipped < n:
-                    if batch is None and not self._again:
-                        check_ids(state, self._account)
-                    self._ledger._take(state, self._account, n - rows.skipped, "", rows.repeated)
+            if batch is None:
+                rows = self._passed(charged, n)
+            else:
+                rows = ledger._enter(change, batch, n, again=self._again, skip=not self._goes_on)
             if rows.skipped < n:
+                if batch is None and not self._again:
+                    check_ids(state, self._account)
+                stream = self._name if batch is None else None
+                ledger._add(change, self._account, n - rows.skipped, "", rows, batch, stream=stream)
                 if batch is None:
                     state.streams[self._name] = max(charged, self._at + n)
-                write(path, state)
         if rows.skipped and not self._warned:
             which = f"{charged} rows of this stream" if ids is None else f"rows, from id {shown(next(iter(ids)))} on,"
             remedy = _OTHER_ROWS if ids is None else ""
@@ -84,9 +79,8 @@ class Stream:
         return rows.skipped
 
     def _charge_keyed(self, n: int, ids: Texts, tags: bytes) -> None:
-        path, taken = self._ledger.path, self._ledger._taken
-        with closing(Batch(ids, tags)) as batch, held(path) as state, taken(state, self._account, n, "", batch, False):
-            write(path, state)
+        with closing(Batch(ids, tags)) as batch, self._ledger._store.changing() as change:
+            self._ledger._charge(change, self._account, n, "", batch, again=False)
 
     def _passed(self, charged: int, n: int) -> Entered:
         """The treatment of n rows without ids, by the number of charged rows of the stream."""

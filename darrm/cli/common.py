@@ -355,7 +355,7 @@ def note(message: str) -> None:
     endings.current().say(message)
 
 
-def wrote(*paths: Path | None) -> None:
+def wrote(*paths: Path | str | None) -> None:
     """Say what was written."""
     for path in filter(None, paths):
         note(f"Wrote {path}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.cli.outputs import CSV, LEDGER
 from darrm.errors import RecoveredLabelsWarning
 from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_in_print
@@ -33,7 +34,7 @@ def command() -> None:
 
 
 @command.command("create", short_help="Create a ledger with a privacy budget.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.budget_options
 @click.option(
@@ -57,16 +58,17 @@ def command() -> None:
     "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."
 )
 @common.json_option
-def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
+def create(ledger: Path | str, file: Path | None, as_json: bool, **values: Any) -> None:
     """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms."""
     from darrm.accounting.ledger import Ledger
 
-    _show(Ledger.create(ledger, None if file is None else common.load_release(file), **values), as_json)
-    common.wrote(ledger)
+    made = Ledger.create(ledger, None if file is None else common.load_release(file), **values)
+    _show(made, as_json)
+    common.wrote(made.path)
 
 
 @command.command("charge", short_help="Charge a release that darrm release does not make.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.number("--times", "Number of labels of FILE, or of uses of the mechanism.", default=1, show_default=True)
 @common.number("--noisy-max", "Without FILE: labels of noisy max with Gaussian noise of this sigma, for any votes.")
@@ -81,7 +83,7 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
 @click.option("--note", default="", help="A note that is stored with the charge.")
 @common.json_option
 def charge(
-    ledger: Path,
+    ledger: Path | str,
     file: Path | None,
     times: Any,
     noisy_max: Any,
@@ -122,11 +124,27 @@ def charge(
     _show(book, as_json)
 
 
+@command.command("import", short_help="Import a ledger of an earlier darrm.")
+@click.argument("old", type=common.PATH)
+@click.argument("new", type=LEDGER)
+@common.json_option
+def import_old(old: Path, new: Path | str, as_json: bool) -> None:
+    """Make the ledger NEW of OLD, a JSON file in which an earlier darrm kept a ledger.
+
+    OLD, and its file of ids, are renamed to OLD.imported: only one of the two may be charged.
+    """
+    from darrm.accounting.old_ledgers import import_ledger
+
+    made = import_ledger(old, new)
+    _show(made, as_json)
+    common.wrote(made.path)
+
+
 @command.command("show", short_help="Print the spent and the remaining budget.")
-@click.argument("ledger", type=common.PATH)
+@click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.json_option
-def show(ledger: Path, file: Path | None, as_json: bool) -> None:
+def show(ledger: Path | str, file: Path | None, as_json: bool) -> None:
     """Print the spent budget of LEDGER, and how many labels of the design in FILE the remaining budget covers.
 
     The composition is computed again, which can take seconds.
@@ -140,6 +158,22 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     recovered = [str(one.message) for one in said if issubclass(one.category, RecoveredLabelsWarning)]
     _show(book, as_json, None if file is None else common.load_release(file), recovered)
+
+
+@command.command("export", short_help="Write all charges as CSV.")
+@click.argument("ledger", type=LEDGER)
+@click.option("--csv", "out", type=CSV, required=True, help="Write one row for each charge here.")
+@common.json_option
+def export(ledger: Path | str, out: Path, as_json: bool) -> None:
+    """Write the charges of LEDGER: time (UTC), host, mechanism and its digest, number of labels, note, stream, ids."""
+    from darrm.accounting.ledger import COLUMNS, Ledger
+    from darrm.storage.frames import write_csv
+
+    charges = Ledger(ledger).history()
+    write_csv(out, {name: [charge[name] for charge in charges] for name in COLUMNS})
+    if as_json:
+        common.print_json({"charges": len(charges), "out": str(out)})
+    common.wrote(out)
 
 
 def _show(
@@ -160,6 +194,7 @@ def _show(
     if status["rule"] == "exact" and not rests:
         rests = [wording.of_noisy_max(None)]
     if as_json:
+        status["history"] = ledger.history()
         of = {kind: own._asdict() for kind, own in balances.items() if kind}
         values = {**status, "spent_epsilon": epsilon, "spent_delta": delta, "rests_on": rests, "recovered": recovered}
         if fallback:
@@ -187,6 +222,9 @@ def _show(
             kind = "design" if isinstance(design, Design) else "noisy max"
             text += f" Labels of this {kind} ({name}) that the remaining budget covers: {left}."
     common.console().print(text)
+    for last in ledger.history()[-1:]:
+        if last["time"]:
+            common.console().print(f"Last charge: {last['n']} x {last['what']}, at {last['time']} on {last['host']}.")
     for said in rests:
         common.console().print(said)
     if status["waiting"]:

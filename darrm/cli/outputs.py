@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +10,16 @@ import click
 from darrm.errors import ExistsError, InputError
 from darrm.storage.atomic import check_place, is_device
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
+from darrm.storage.kinds import kind_of
+from darrm.storage.postgres import SCHEMES
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
 
-_IDS = b"dARM"  # of a file of ids beside a ledger, `darrm.accounting.ledger_ids`
-_LEDGER, _HEAD = b'"format": "darrm-ledger"', 1000  # how the file of a ledger begins
-
 
 def refuse_ledger(out: Path) -> None:
     """Refuse to write over a ledger: what was spent would be known nowhere."""
-    head = b""
-    with suppress(OSError):  # what is wrong with a path is said where it is written
-        if out.is_file():
-            with out.open("rb") as file:
-                head = file.read(_HEAD)
-    if _LEDGER in head or (head.startswith(b"SQLite format 3\0") and head[68:72] == _IDS):
+    if kind_of(out) in ("ledger", "old ledger"):
         raise InputError(f"{out} is a ledger, and its charges would be lost. Pass another --out.")
 
 
@@ -59,18 +52,35 @@ class Out(AnyPath):
         return super().convert(value, param, context)
 
 
-class AnalysisTable(AnyPath):
-    """Where to write a table for analysis."""
+class LedgerPlace(AnyPath):
+    """The path of a ledger, or the URL of a server."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        return value if str(value).startswith(SCHEMES) else super().convert(value, param, context)
+
+
+class AnyOut(AnyPath):
+    """Where to write, whatever its ending."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if context is None or not context.resilient_parsing:
-            table_format(value)
             refuse_ledger(Path(value))
             check_place(value)
         return super().convert(value, param, context)
 
 
+class AnalysisTable(AnyOut):
+    """Where to write a table for analysis."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if context is None or not context.resilient_parsing:
+            table_format(value)
+        return super().convert(value, param, context)
+
+
 FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
+LEDGER = LedgerPlace(path_type=Path, readable=False)
+CSV = AnyOut(path_type=Path, readable=False)
 TABLE = AnalysisTable(path_type=Path, readable=False)
 DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
 

@@ -102,7 +102,7 @@ def command(
     elif not isinstance(made, Design) and made.max_affected > 1:  # which no ledger counts
         suggest_release(out, made)
     else:
-        ledger = out.with_name(f"{out.stem}-ledger.json")
+        ledger = out.with_name(f"{out.stem}-ledger.db")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
         total = ["--total-epsilon", ",".join(map(str, epsilons)), "--total-delta", float(answer.total_delta)]
         if answer.fallback_epsilon < math.inf:

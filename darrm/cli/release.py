@@ -15,6 +15,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
+from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import DarrmError, ExistsError, InputError
 from darrm.problem.decision import DecisionProblem
@@ -76,7 +77,7 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 @click.option(
     "--ledger",
     "ledger_path",
-    type=common.PATH,
+    type=LEDGER,
     help="Charge this ledger (darrm ledger create) before the release. The ledger remembers the values of the column "
     "id and refuses an id that it charged before.",
 )
@@ -107,7 +108,7 @@ def command(
     layout: str,
     votes_are_public: bool,
     overwrite: bool,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     again: bool,
     key_path: Path | None,
     note: str,
@@ -126,7 +127,8 @@ def command(
     from darrm.votes.header import voters_of
 
     start = time.perf_counter()
-    if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path, key_path) if path is not None]:
+    inputs = [path for path in (votes_path, file, ledger_path, key_path) if isinstance(path, Path)]
+    if resolved(out) in map(resolved, inputs):
         raise click.UsageError(f"--out {out} is one of the input files.")
     if again and ledger_path is None:
         raise click.UsageError("--again goes with --ledger: without one nothing is charged.")
@@ -213,6 +215,7 @@ def command(
     if ledger is not None and status is not None:
         remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"
+        place = ledger_path if isinstance(ledger.path, Path) else ledger.path  # without a password
         settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
         rests_on = ledger.rests_on()
         budget = wording.budgets(status, [problem for problem, _ in rests_on])
@@ -223,7 +226,7 @@ def command(
         rests = rests or wording.of_noisy_max(None).removeprefix("This holds for any numbers of teachers and classes, ")
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
-            f"{before}Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far{left}; "
+            f"{before}Charged to {place}: {status['released']} labels of {status['voters']} voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )

@@ -17,6 +17,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import progress
+from darrm.cli.outputs import LEDGER
 from darrm.errors import DarrmError, ExistsError, InputError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _WAIT = 10  # seconds for the other processes of a trial to end
 @click.option(
     "--ledger",
     "ledger_path",
-    type=common.PATH,
+    type=LEDGER,
     help="Charge this party's own ledger for each block before the block is opened.",
 )
 @click.option("--again", is_flag=True, help="With --ledger: rows may have been released before; see darrm release.")
@@ -74,7 +75,7 @@ def command(
     M: Any,
     out: Path | None,
     overwrite: bool,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     again: bool,
     votes_are_public: bool,
     tls: bool,
@@ -165,8 +166,8 @@ def command(
         f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool "
         "what they see, learn labels alone, if all follow the protocol."
     )
-    if status is not None:
-        common.note(f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters so far.")
+    if ledger is not None and status is not None:
+        common.note(f"Charged to {ledger.path}: {status['released']} labels of {status['voters']} voters so far.")
 
 
 def _of_shares(design: Design, parties: Parties) -> int:

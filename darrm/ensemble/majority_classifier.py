@@ -76,8 +76,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Budget for all labels; required except for fixed voters. For fixed voters `fit` raises if total_epsilon would be
         exceeded, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are added up,
         and so are the t largest Deltas.
-    ledger : path, optional
-        Fresh, and non-private with ``queries``: the file of a `darrm.accounting.Ledger` that keeps the budget across
+    ledger : path or URL, optional
+        Fresh, and non-private with ``queries``: the place of a `darrm.accounting.Ledger` that keeps the budget across
         fits, copies and processes. It may hold other charges too, by the rule "renyi" or "basic"; "composed" is
         refused, because charges of an ensemble are not fixed in advance. `fit` looks it up from the working folder
         once: the fitted ensemble knows it by its absolute path. Without it each fit counts for itself.

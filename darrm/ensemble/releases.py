@@ -6,7 +6,6 @@ import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger import Ledger
+from darrm.accounting.ledger_store import Store
 from darrm.accounting.releases import OneLabel, certified_of_any_voters
 from darrm.accounting.theorems import Privacy
 from darrm.design.design import Design
@@ -181,7 +181,9 @@ def budget_of(
         if fallback < math.inf:
             allowed = labels_within(_of_any_voters(design), fallback, total_delta, allowed)
         return MemoryBudget(allowed, copies)
-    if create and not Path(path).exists():
+    store = Store(path)
+    known = store.exists()
+    if create and not known:
         ledger = Ledger.create(
             path,
             design,
@@ -190,11 +192,11 @@ def budget_of(
             fallback_epsilon=fallback,
             voters="fresh",
         )
-    elif Path(path).exists():
+    elif known:
         ledger = Ledger(path)
     else:
         raise InputError(
-            f"{os.path.abspath(path)} does not exist. Pass the path of the ledger of these records. If they have "
+            f"{store.path} does not exist. Pass the path of the ledger of these records. If they have "
             "none, pass ledger_create=True, or make one with Ledger.create."
         )
     adjacency = design.problem.adjacency
@@ -202,12 +204,12 @@ def budget_of(
     status = ledger.status()
     if any(status[key] != value for key, value in budget.items()):
         raise InputError(
-            f"{path} must be a ledger of {budget}. Got one of another budget, "
+            f"{store.path} must be a ledger of {budget}. Got one of another budget, "
             f"{ {key: status[key] for key in budget} }. Pass its totals, or a new path."
         )
     if status["rule"] == "composed":
         raise InputError(
-            f'{path} has the rule "composed", which holds for charges that are fixed in advance. Those of an '
+            f'{store.path} has the rule "composed", which holds for charges that are fixed in advance. Those of an '
             'ensemble are not: queries may depend on earlier answers. Keep a ledger by the rule "exact", "renyi" '
             'or "basic".'
         )

@@ -13,6 +13,7 @@ _HEAD = 1 << 16
 _KINDS = {  # what it is, and what to do with it; {file} stands for its name in a command
     "design": ("a design file", "Run: darrm verify {file}"),
     "ledger": ("a ledger", "Run: darrm ledger show {file}"),
+    "old ledger": ("a ledger of an earlier darrm, in JSON", "Run: darrm ledger import {file} ledger.db"),
     "mechanism": (
         "a file of noisy max",
         "It has no table of probabilities. Run: darrm release {file} --votes votes.csv --out labels.csv",
@@ -65,6 +66,8 @@ def kind_of(path: Path) -> str | None:
         return None
     if head.startswith(b"PAR1"):
         return _of_parquet(path)
+    if head.startswith(b"SQLite format 3\0"):
+        return "ledger" if head[68:72] == b"dARM" else None
     if head.startswith((b"\x89PNG", b"%PDF")):
         return "picture"
     return _of_text(head.decode("utf-8-sig", "replace").lstrip())
@@ -79,7 +82,7 @@ def _of_text(head: str) -> str | None:
     if head.startswith("{"):
         formats = re.match(r'\{\s*"format":\s*"darrm-(design|ledger|journal|mechanism)"', head)
         if formats:
-            return formats[1]
+            return "old ledger" if formats[1] == "ledger" else formats[1]
         names = {*re.findall(r'"(\w+)":', head)}
         return "table" if {"needed_delta", "failure"} <= names else "foreign" if "gamma" in names else None
     if re.match(r"\[[\s\[]*[\d.]", head):

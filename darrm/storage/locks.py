@@ -36,11 +36,11 @@ def _is_still(handle: int, lock: Path) -> bool:
 
 
 @contextmanager
-def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE, *, keep: bool = True) -> Iterator[None]:
+def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE) -> Iterator[None]:
     """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
 
-    ``remedy`` is what an error says last if there can be no lock. The lock file is removed in the end if ``keep`` is
-    False and the system lets it.
+    ``remedy`` is what an error says last if there can be no lock. The lock file is removed in the end if the
+    system lets it.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE, *, keep: bool
     try:
         yield
     finally:
-        if not keep and os.name == "posix":  # while it is held, so that nobody holds what is removed
+        if os.name == "posix":  # while it is held, so that nobody holds what is removed
             with suppress(OSError):
                 lock.unlink()
         os.close(handle)

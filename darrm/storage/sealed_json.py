@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from darrm.errors import InputError
-from darrm.storage.atomic import ELSEWHERE, replacing
+from darrm.storage.atomic import replacing
 from darrm.storage.kinds import check_kind
 
 MAX_BYTES = 30_000_000  # of a file, which is written or read as a whole; no larger one is written or read
@@ -35,8 +35,8 @@ def _digest(text: str | bytes) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def write(path: str | os.PathLike[str], content: dict[str, object], remedy: str = ELSEWHERE) -> None:
-    """Write ``content`` as JSON with a checksum, whole or not at all; ``remedy`` is what an error says last.
+def write(path: str | os.PathLike[str], content: dict[str, object]) -> None:
+    """Write ``content`` as JSON with a checksum, whole or not at all.
 
     `InputError` if it were too large to be read again.
     """
@@ -46,14 +46,14 @@ def write(path: str | os.PathLike[str], content: dict[str, object], remedy: str 
         raise InputError(
             f"{path} would have {len(text):,} bytes; at most {MAX_BYTES:,} can be read again. Nothing was written."
         )
-    with replacing(path, remedy) as file:
+    with replacing(path) as file:
         file.write(text)
 
 
 def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
     """The content of a file of `write`; `InputError` if it is missing, foreign, truncated or edited.
 
-    ``kind`` is "design" or "ledger".
+    ``kind`` is "design", "mechanism" or "old ledger".
     """
     try:
         return _read(name, form, edition, kind, again)

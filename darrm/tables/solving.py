@@ -102,7 +102,7 @@ def solve_grid(
         if out is not None:
             target = check_path("out", out)
             files.ending(target)
-            stack.enter_context(locked(target, wait=False, keep=False))
+            stack.enter_context(locked(target, wait=False))
             there = _complete(target, todo)
             if there is not None:
                 _check_found(target, there, jobs)

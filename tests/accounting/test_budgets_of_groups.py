@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import numpy as np
 import pytest
 from cases import thorough
@@ -340,18 +341,14 @@ def test_what_a_ledger_refuses(tmp_path: Path, design: darrm.Design) -> None:
             one.charge(design)
     path = tmp_path / "kept.json"
     Ledger.create(path, design, total_epsilon=[2.0, 8.0], total_delta=1e-6, voters="fresh").charge(design, 2)
-    from darrm.storage.sealed_json import write
-
-    content = json.loads(path.read_text())
-    for name in ("format", "version", "sha256"):
-        del content[name]
+    content = ledgers.content(path)
     for changed in (
         {"total_epsilon": [2.0]},
         {"total_epsilon": [2.0, -1.0]},
         {"total_delta": [1e-6, 2.0]},
         {"total_epsilon": ["2", 8.0]},
     ):
-        write(path, {"format": "darrm-ledger", "version": 4, **content, **changed}, "")
+        ledgers.forge(path, {**content, **changed})
         with pytest.raises(darrm.InputError):
             Ledger(path)
 

@@ -1,18 +1,17 @@
 """What the charges of a ledger cost if voters that are not affected may be any mechanism."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import numpy as np
 import pytest
 
 import darrm
 from darrm import DecisionProblem, VoterGroup
 from darrm.accounting import Ledger, compose, optimal
-from darrm.storage.sealed_json import write
 
 GOAL = darrm.objectives.truth([0.7])
 PLAIN = [0.0, 0.0, 1.0, 1.0]
@@ -65,7 +64,7 @@ def test_it_is_the_total_of_the_same_table_for_any_voters(tmp_path: Path) -> Non
     total = compose(design_of(NOISY, known=False), 20, delta=1e-6, voters="fresh", tolerance=1e-3)
     assert total.lower <= ledger.fallback()[""] <= total.upper * 1.01
     assert Ledger(ledger.path).fallback() == ledger.fallback()  # from the file alone
-    assert "fallback" not in ledger.path.read_text(encoding="utf-8")
+    assert "fallback_epsilon" not in ledgers.content(ledger.path)
 
 
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
@@ -224,7 +223,7 @@ def test_what_a_second_budget_refuses(tmp_path: Path) -> None:
     with pytest.raises(darrm.BudgetError, match=r"second budget of 0\.9 does not cover one label"):
         Ledger.create(path, known, total_epsilon=0.9, total_delta=0.0, voters="fresh", fallback_epsilon=0.9)
     free = Ledger.create(path, known, voters="fresh", fallback_epsilon=math.inf, **budget)
-    assert "fallback" not in path.read_text(encoding="utf-8")
+    assert "fallback_epsilon" not in ledgers.content(path)
     assert free.status()["fallback_epsilon"] is None
 
 
@@ -245,10 +244,8 @@ def test_a_forged_second_budget_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     design = design_of(PLAIN)
     Ledger.create(path, design, total_epsilon=3.0, fallback_epsilon=4.0, total_delta=0.0, voters="fresh")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    for name in ("format", "version", "sha256"):
-        del content[name]
+    content = ledgers.content(path)
     for forged in (2.0, "4", [4.0], True):
-        write(path, {"format": "darrm-ledger", "version": 4, **content, "fallback_epsilon": forged}, "")
+        ledgers.forge(path, {**content, "fallback_epsilon": forged})
         with pytest.raises(darrm.InputError):
             Ledger(path)

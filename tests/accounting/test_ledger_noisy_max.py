@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -16,7 +17,6 @@ from darrm.accounting import Ledger, compose, filters, max_queries
 from darrm.accounting.ladder import any_votes_epsilon, any_votes_profile
 from darrm.accounting.mixed import noisy_curve
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, LaplaceNoisyMax
-from darrm.storage.sealed_json import write
 
 BUDGET: dict[str, Any] = {"total_epsilon": 4.0, "total_delta": 1e-5}
 NOISY = GaussianNoisyMax(3.5, K=250, classes=10)  # five labels are (4, 1e-5)-DP by their noisy counts
@@ -24,11 +24,11 @@ NOISY = GaussianNoisyMax(3.5, K=250, classes=10)  # five labels are (4, 1e-5)-DP
 
 def forged(path: Path, name: str, **changed: object) -> None:
     """The file with other entries of the account of noisy max, sealed again."""
-    content = json.loads(path.read_text())
-    del content["sha256"]
+    content = ledgers.content(path)
     [account] = content["noisy"].values()
     account.update(changed)
-    write(path.with_name(name), content, "")
+    shutil.copy(path, path.with_name(name))
+    ledgers.forge(path.with_name(name), content)
 
 
 def test_one_noise_is_charged_up_to_its_total(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_labels_share_a_budget_that_is_fixed_in_advance(tmp_path: Path) -> None:
 
 def test_noise_that_depends_on_labels_goes_to_the_filter(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "ledger.json", rule="renyi", voters="fresh", **BUDGET)
-    order = json.loads((tmp_path / "ledger.json").read_text())["order"]
+    order = ledgers.content(tmp_path / "ledger.json")["order"]
     allowed = filters.filter_at(order, 1e-6, 4.0, 1e-5).divergence
     most = int(allowed / (order / 10.0**2))
     assert ledger.remaining(GaussianNoisyMax(10.0)) == most

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import numpy as np
 import pytest
 
 import darrm
 from darrm import votes
-from darrm.accounting import Ledger, compose, ledger_ids, optimal
-from darrm.accounting.ledger_file import held
+from darrm.accounting import Ledger, compose, optimal
 from darrm.accounting.ledger_ids import Batch
 from darrm.cli.ledger import command
 from darrm.errors import ResumedStreamWarning
@@ -51,12 +51,9 @@ def block(ids: list[str], rows: np.ndarray | None = None) -> VotesBlock:
 
 
 def kept(book: Ledger) -> list[tuple[bytes, int]]:
-    """Digests and batches in the file of ids."""
-    path = book.path.with_name(book.path.name + ".ids")
-    if not path.exists():
-        return []
-    with sqlite3.connect(path) as db:
-        found = db.execute("SELECT digest, batch FROM charged").fetchall()
+    """Digests of ids, and the numbers of their charges."""
+    with sqlite3.connect(book.path) as db:
+        found = db.execute("SELECT digest, number FROM charged").fetchall()
     db.close()
     return sorted(found)
 
@@ -158,23 +155,6 @@ def test_ids_are_of_labels(tmp_path: Path) -> None:
         book.charge((0.5, 0.0), adjacency="replace-one", ids=["a"])
 
 
-def test_a_ledger_without_ids_is_written_as_before(book: Ledger, design: darrm.Design) -> None:
-    book.charge(design, 3)
-    old = {"total_epsilon", "total_delta", "voters", "rule", "adjacency", "order", "failure"}
-    old |= {"designs", "others", "notes", "leaving", "format", "version", "sha256"}
-    assert set(json.loads(book.path.read_bytes())) == old
-    assert not list(book.path.parent.glob("*.ids"))
-    book.charge(design, 1, ids=["a"])
-    assert set(json.loads(book.path.read_bytes())) == old | {"ids"}
-
-
-@pytest.mark.skipif(os.name != "posix", reason="has permissions of another kind")
-def test_ids_may_be_read_by_whom_the_ledger_may(book: Ledger, design: darrm.Design) -> None:
-    book.path.chmod(0o640)
-    book.charge(design, 1, ids=["a"])
-    assert (book.path.with_name("l.json.ids").stat().st_mode & 0o777) == 0o640
-
-
 def test_many_ids_in_parts() -> None:
     """Digests come in order, each with its row, and texts by their rows."""
     batch = Batch(f"q{i}" for i in range(70_000))
@@ -189,89 +169,43 @@ def test_many_ids_in_parts() -> None:
     batch.close()
 
 
-# The file of ids
+# The file
 
 
-def test_a_ledger_needs_its_ids(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
-    book.charge(design, 1, ids=["a"])
-    ids, older = tmp_path / "l.json.ids", tmp_path / "older"
-    shutil.copy(ids, older)
-    book.charge(design, 1, ids=["b"])
-    book.charge(design, 1, ids=["c"])
-    good = ids.read_bytes()
-    ids.unlink()
-    for use in (book.status, lambda: book.charge(design, 1), lambda: book.charge(design, 1, ids=["d"])):
-        with pytest.raises(darrm.InputError, match=r"l.json.ids is missing"):
-            use()
-    other = Ledger.create(tmp_path / "o.json", design, voters="fresh", **BUDGET)
-    for letter in "abc":
-        other.charge(design, 1, ids=[letter])
-    for content, message in (
-        (older.read_bytes(), "of different times"),
-        ((tmp_path / "o.json.ids").read_bytes(), "of another ledger"),
-        (b"something else, and long enough" * 40, "not a complete file of ids"),
-        (b"", "of another ledger"),
-    ):
-        ids.write_bytes(content)
-        with pytest.raises(darrm.InputError, match=f"{message}.*Nothing was released or charged"):
-            book.charge(design, 1, ids=["d"])
-        assert book.status()["released"] == 3
-    ids.write_bytes(good)
-    book.charge(design, 1, ids=["d"])
+def test_a_digest_of_the_ids_is_kept(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 2, ids=["a", "b"])
+    _, (charge,) = book._store.history()
+    with closing(Batch(["a", "b"])) as same, closing(Batch(["b", "a"])) as turned:
+        assert (charge.ids, charge.ids_digest) == (2, same.digest(0))
+        assert charge.ids_digest != turned.digest(0)
 
 
-def test_another_database_is_no_file_of_ids(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "l.json.ids") as db:
-        db.execute("CREATE TABLE mine (a)")
-    db.close()
-    with pytest.raises(darrm.InputError, match="not a file of ids that this version of darrm reads"):
-        book.charge(design, 1, ids=["a"])
-    assert book.status()["released"] == 0
-
-
-def test_a_ledger_older_than_its_ids_is_refused(book: Ledger, design: darrm.Design) -> None:
-    book.charge(design, 1, ids=["a"])
-    older = book.path.read_bytes()
-    book.charge(design, 1, ids=["b"])
-    book.charge(design, 1, ids=["c"])
-    book.path.write_bytes(older)
-    with pytest.raises(darrm.InputError, match="of different times"):
-        book.charge(design, 1, ids=["d"])
-
-
-def test_no_ledger_is_made_beside_the_ids_of_another(book: Ledger, design: darrm.Design) -> None:
-    book.charge(design, 1, ids=["a"])
-    book.path.unlink()
-    with pytest.raises(darrm.InputError, match="holds the ids of an earlier ledger at this path"):
-        Ledger.create(book.path, design, voters="fresh", **BUDGET)
-
-
-@pytest.mark.parametrize("name", ["l.json.ids", "l.json.ids-journal", "l.json.lock", "l.json"])
+@pytest.mark.parametrize("name", ["l.json-journal", "l.json-wal", "l.json.lock", "l.json"])
 def test_labels_are_not_written_over_a_ledger(book: Ledger, design: darrm.Design, name: str) -> None:
     with pytest.raises(darrm.InputError, match="is the ledger"), book.releasing(design, 1, book.path.with_name(name)):
         pass
 
 
 def test_a_full_disk_charges_nothing(book: Ledger, design: darrm.Design, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither before the ids are on disk nor between them and the ledger."""
+    """SQLite itself says that the disk is full, at any page."""
     book.charge(design, 1, ids=["a"])
-    before = book.path.read_bytes()
+    before, connect, ids = book.path.read_bytes(), sqlite3.connect, [f"{i}" for i in range(2000)]
+    pages, size = len(before) // 4096, 0
 
-    def full(*_: Any, **__: Any) -> Any:
-        raise sqlite3.OperationalError("database or disk is full")
+    def small(*given: Any, **named: Any) -> sqlite3.Connection:
+        db = connect(*given, **named)
+        db.execute(f"PRAGMA max_page_count = {pages + size}")
+        return db
 
-    with monkeypatch.context() as patch:
-        patch.setattr(ledger_ids.Batch, "parts", full)
+    monkeypatch.setattr(sqlite3, "connect", small)
+    fixed = Ledger.create(book.path.with_name("f.json"), design, voters="fixed", total_epsilon=500, total_delta=1e-6)
+    for size in range(8):  # noqa: B007  # which the next connection takes
         with pytest.raises(darrm.OutputError, match=r"disk is full. Nothing was released or charged"):
-            book.charge(design, 1, ids=["b"])
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-        with pytest.raises(darrm.OutputError, match="No space left"):
-            book.charge(design, 1, ids=["b"])
-    assert book.path.read_bytes() == before
-    assert len(kept(book)) == 2  # of which the ledger knows one
-    book.charge(design, 2, ids=["b", "c"])
-    assert book.status()["ids"] == len(kept(book)) == 3
+            fixed.charge(design, 2000, ids=ids)
+        assert fixed.status()["released"] == len(kept(fixed)) == 0
+    size = 1000
+    fixed.charge(design, 2000, ids=ids)
+    assert fixed.status()["ids"] == len(kept(fixed)) == 2000
 
 
 # Kills
@@ -577,8 +511,7 @@ def test_blocks_with_ids_go_on_by_their_ids(book: Ledger, design: darrm.Design) 
 def shutil_copy(book: Ledger) -> Path:
     """A copy of a ledger with its ids."""
     other = book.path.with_name("copy.json")
-    for name in ("", ".ids"):
-        shutil.copy(f"{book.path}{name}", f"{other}{name}")
+    shutil.copy(book.path, other)
     return other
 
 
@@ -618,22 +551,16 @@ def test_blocks_of_named_voters_come_by_name(tmp_path: Path) -> None:
         {"again": 4},
         {"again": True},
         {"again": -1},
-        {"ids": {"token": "0" * 32, "batches": 1, "labels": 4}},
-        {"ids": {"token": "0" * 32, "batches": 0, "labels": 1}},
-        {"ids": {"token": "x", "batches": 1, "labels": 1}},
-        {"ids": {"token": "0" * 32, "batches": 1}},
+        {"ids": 4},
+        {"ids": -1},
+        {"ids": True},
         {"ids": None},
         {"ids": []},
     ],
     ids=str,
 )
 def test_what_no_ledger_says_is_refused(book: Ledger, design: darrm.Design, entries: dict[str, Any]) -> None:
-    from darrm.storage import sealed_json
-
     book.charge(design, 3)
-    book.path.with_name("l.json.ids").touch()
-    content = json.loads(book.path.read_bytes())
-    del content["sha256"]
-    sealed_json.write(book.path, {**content, **entries})
-    with pytest.raises(darrm.InputError, match="is not a complete ledger"), held(book.path):
-        pass
+    ledgers.forge(book.path, {**ledgers.content(book.path), **entries})
+    with pytest.raises(darrm.InputError, match="is not a complete ledger"):
+        book.status()

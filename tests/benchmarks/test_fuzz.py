@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import ledgers
 import pytest
 from cases import thorough
 from scripts import TOOLS
@@ -195,27 +197,25 @@ def test_a_page_that_fails_is_found(worker: Any, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.thorough
 def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("darrm.accounting.ledger_file._check", lambda state: None)
+    monkeypatch.setattr("darrm.accounting.ledger_state._check", lambda state: None)
+    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: (store.read(), []))
     assert planted(worker, tmp_path, "ledger")
 
 
 @pytest.mark.thorough
 def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def trusting(name: Path, *more: Any) -> Any:
-        try:
-            return json.loads(name.read_bytes())
-        except ValueError as error:
-            raise darrm.InputError(str(error)) from None
-
     import material
+    import of_ledgers
 
     content = material.good()["fresh.json"].replace(b'"charged": 2', b'"charged": 1')
-    case = {"name": "fresh.json", "content": content, "signed": False, "beside": {}, "n": 1}
+    case = {"name": "fresh.json", "content": content, "text": False, "signed": False, "beside": {}, "n": 1}
     runs = worker.Runs("ledger", tmp_path)
     runs.run(case)
     assert runs.outcomes == {"refused": 1}
-    monkeypatch.setattr("darrm.storage.sealed_json.read", trusting)
-    runs.run(case)
+    text = b'"charged": 1'.join(of_ledgers._text(material.good()["fresh.json"]).encode().split(b'"charged": 2'))
+    monkeypatch.setattr("darrm.accounting.ledger_store._sealed", lambda text: mock.ANY)
+    monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: (store.read(), []))
+    runs.run({**case, "content": text, "text": True})
     assert any("more is left" in name for name in runs.findings)
 
 
@@ -291,15 +291,14 @@ def test_links_that_lead_to_themselves(refused: Callable[..., str], arguments: t
 
 def book(**changes: Any) -> dict[str, Any]:
     """A ledger with changes, under a checksum of its own."""
-    content = json.loads(Path("book.json").read_bytes())
-    del content["sha256"]
+    content = ledgers.content("book.json")
     (name,) = content["designs"]
     for key, value in changes.items():
         if key in ("problem", "table_hex", "charged", "allowed"):
             content["designs"][name][key] = value
         else:
             content[key] = value
-    sealed_json.write("book.json", content)
+    ledgers.forge("book.json", content)
     return content
 
 
@@ -330,8 +329,6 @@ def book(**changes: Any) -> dict[str, Any]:
         {"adjacency": "add-remove"},
         {"adjacency": ""},
         {"others": {"x": {}}},
-        {"notes": []},
-        {"notes": [{"name": "x", "note": "", "charged": 2}]},
         {"leaving": 1},
         {"leaving": [{}]},
         {"leaving": [{"part": 1, "out": 2}]},

@@ -1,14 +1,18 @@
 """profile, budget, plan and ledger, as a user types them."""
 
+import csv
 import json
 import math
 import re
+import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import darrm
+from darrm.accounting.accounts import Labels
 from darrm.cli import main
 
 
@@ -257,6 +261,34 @@ def test_release_charges_its_ledger(
     said = " ".join(capsys.readouterr().out.split())
     assert "30 labels released" in said
     assert re.search(r"Spent so far, certified: \(2\.1\d+, 0\.0297\)", said)
+
+
+def test_every_charge_has_a_time_a_host_and_a_digest(
+    design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, out = tmp_path / "ledger.db", tmp_path / "charges.csv"
+    budget = ["--total-epsilon", "30", "--total-delta", "0.0297", "--voters", "fresh", "--rule", "composed"]
+    begun = datetime.now(UTC)
+    assert main(["ledger", "create", str(book), *budget]) == 0
+    pair = ["--epsilon", "0.5", "--adjacency", "replace-one", "--note", "a count, of all"]
+    assert main(["ledger", "charge", str(book), *pair, "--times", "2"]) == 0
+    labels = ["--votes", str(votes_file), "--out", str(tmp_path / "labels.csv"), "--ledger", str(book)]
+    assert main(["release", str(design_file), *labels]) == 0
+    capsys.readouterr()
+    shown = run_json(capsys, "ledger", "show", str(book))["history"]
+    design = darrm.load(design_file)
+    assert [charge["n"] for charge in shown] == [2, 30]
+    assert [charge["note"] for charge in shown] == ["a count, of all", ""]
+    assert {charge["host"] for charge in shown} == {socket.gethostname()}
+    assert shown[1]["digest"] == Labels.of(design).name != shown[0]["digest"]
+    times = [datetime.fromisoformat(charge["time"]) for charge in shown]
+    assert begun <= times[0] <= times[1] <= datetime.now(UTC)
+    assert run_json(capsys, "ledger", "export", str(book), "--csv", str(out)) == {"charges": 2, "out": str(out)}
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows == [{name: "" if cell is None else str(cell) for name, cell in charge.items()} for charge in shown]
+    assert main(["ledger", "show", str(book)]) == 0
+    assert f"at {shown[1]['time']} on {socket.gethostname()}" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ WELL = {
     "plan": ["plan", *VOTERS, *BUDGET, "--out", "new.json"],
     "ledger create": ["ledger", "create", "new.json", "gamma.json", *BUDGET],
     "ledger charge": ["ledger", "charge", "ledger.json", "gamma.json"],
+    "ledger import": ["ledger", "import", "old.json", "new.db"],
     "ledger show": ["ledger", "show", "ledger.json"],
+    "ledger export": ["ledger", "export", "ledger.json", "--csv", "new.csv"],
     "report": ["report", "gamma.json", "--short", "--out", "new.html"],
     "export": ["export", "gamma.json", "--out", "new.csv"],
     "constraints": ["constraints", "--K", "3", "--m", "1", "--epsilon", "0.1"],
@@ -65,6 +68,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     design = darrm.solve(K=3, m=2, epsilon=0.1)
     design.save(folder / "gamma.json")
+    with zipfile.ZipFile(Path(__file__).parents[1] / "golden" / "stored.zip") as stored:
+        (folder / "old.json").write_bytes(stored.read("ledgers/exact"))
     (folder / "votes.csv").write_text("id,a,b,c\nx,1,0,1\ny,1,1,1\n", encoding="utf-8")
     darrm.tables.solve_grid(darrm.tables.grid(K=[3], m=[1, 2], epsilon=[0.1]), out=folder / "table.csv")
     wrong = darrm.solve(K=3, m=2, epsilon=0.1)
@@ -300,6 +305,8 @@ WORK = {
     "ledger charge": "darrm.accounting.ledger.Ledger.charge",
     "release-shared": "darrm.interop.shared_parties.Parties.of",
     "ledger show": "darrm.accounting.ledger.Ledger.status",
+    "ledger import": "darrm.accounting.old_ledgers.import_ledger",
+    "ledger export": "darrm.storage.frames.write_csv",
     "report": "darrm.show.report.write",
     "export": "darrm.storage.frames.write",
     "constraints": "darrm.constraints.rows.blocks",

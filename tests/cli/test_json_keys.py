@@ -13,6 +13,7 @@ import pytest
 from cases import thorough
 from programs.stored import STORED
 
+from darrm.accounting.old_ledgers import import_ledger
 from darrm.cli import app, main
 
 KNOWN = json.loads(STORED.with_name("keys.json").read_text(encoding="utf-8"))
@@ -77,7 +78,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, design in FILES.items():
             (tmp_path / f"{name}.json").write_bytes(stored.read(f"designs/{design}.json"))
         for name, ledger in (("ledger", "exact"), ("composed", "composed")):
-            (tmp_path / name).write_bytes(stored.read(f"ledgers/{ledger}"))
+            (tmp_path / f"{name}.old").write_bytes(stored.read(f"ledgers/{ledger}"))
+            import_ledger(tmp_path / f"{name}.old", tmp_path / name)
     (tmp_path / "votes.csv").write_text("id,a,b,c,d,e,f,g\nx,1,0,1,1,0,1,1\ny,0,0,0,1,0,1,1\n", encoding="utf-8")
     (tmp_path / "absent.csv").write_text("id,a,b,c\nx,1,0,1\ny,,0,1\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -56,7 +56,7 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     content["problem"]["epsilon"] = [0.3, 0.9]
     from darrm.storage.sealed_json import write
 
-    write(Path("forged.json"), {"format": "darrm-design", "version": 2, **content}, "")
+    write(Path("forged.json"), {"format": "darrm-design", "version": 2, **content})
     assert "is not (0.9, 0)-DP" in printed_of_wrong(capsys, "verify forged.json --independent")
     assert "not certified (0.9, 0)-DP for a change in group 2" in printed(capsys, "verify forged.json", 1)
 

@@ -31,7 +31,7 @@ def test_a_night_is_charged_once(
         Path(name).mkdir()
     design = darrm.solve(K=3, m=1, epsilon=0.5)
     design.save("design.json")
-    Ledger.create("ledger.json", design, total_epsilon=1.5, total_delta=0.0, voters="fresh")
+    Ledger.create("ledger.db", design, total_epsilon=1.5, total_delta=0.0, voters="fresh")
     first, second = date(2026, 11, 28), date(2026, 11, 29)
     for night in (first, second):
         rows = "".join(f"{night}/{i},1,0,1\n" for i in range(2))
@@ -47,5 +47,5 @@ def test_a_night_is_charged_once(
     assert json.loads(capfd.readouterr().err.splitlines()[-1])["code"] == "budget-spent"
     assert sorted(path.name for path in Path("labels").iterdir()) == [f"{first}.csv"]
     assert [path.name for path in Path("keys").iterdir()] == ["2026-11.key"]
-    (charge,) = Ledger("ledger.json").status()["charges"]
+    (charge,) = Ledger("ledger.db").status()["charges"]
     assert (charge["n"], charge["note"]) == (2, str(first))

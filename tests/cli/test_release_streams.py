@@ -174,7 +174,7 @@ def test_labels_of_an_interrupted_release_are_not_replaced(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("darrm.accounting.ledger_file.move", stop)
+        patch.setattr("darrm.accounting.ledger_store.move", stop)
         assert release("--ledger", "ledger.json", votes_path="none.csv") == 130
     (waiting,) = folder.glob(".labels.csv.*.waiting")
     labels = waiting.read_text(encoding="utf-8")
@@ -317,13 +317,13 @@ def test_again_needs_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert "--again goes with --ledger" in capsys.readouterr().err
 
 
-def test_no_command_writes_over_the_ids_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_writes_over_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger(2.0)
     assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1")) == 0
-    before = Path("ledger.json.ids").read_bytes()
-    Path("link.json").symlink_to("ledger.json.ids")
-    for out in ("ledger.json.ids", "link.json"):
+    before = Path("ledger.json").read_bytes()
+    Path("link.json").symlink_to("ledger.json")
+    for out in ("ledger.json", "link.json"):
         assert release(votes_path="one.csv", out=out) == 2
     assert main(["solve", "--K", "3", "--m", "1", "--epsilon", "1", "--out", "link.json"]) == 2
     assert "is a ledger" in capsys.readouterr().err
-    assert Path("ledger.json.ids").read_bytes() == before
+    assert Path("ledger.json").read_bytes() == before

@@ -158,9 +158,9 @@ def said(ledger: Ledger, design: Any) -> dict[str, Any]:
     return {**status, "charges": charges, "counts": list(ledger.counts(design)), "spent": list(ledger.spent())}
 
 
-def further(folder: Path, name: str, design: Any) -> list[dict[str, Any]]:
-    """What a ledger in a folder says before and after one more charge."""
-    book = Ledger(folder / name)
+def further(path: Path, name: str, design: Any) -> list[dict[str, Any]]:
+    """What a ledger says before and after one more charge."""
+    book = Ledger(path)
     before = said(book, design)
     book.charge(design, **FURTHER[name][1])
     return [before, said(book, design)]
@@ -195,7 +195,7 @@ def store() -> None:
                 if path.suffix != ".lock":
                     add(f"ledgers/{path.name}", path.read_bytes())
             for name, (charged, _) in FURTHER.items():
-                known["ledgers"][name] = further(books, name, darrm.load(folder / f"{charged}.json"))
+                known["ledgers"][name] = further(books / name, name, darrm.load(folder / f"{charged}.json"))
     NUMBERS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 

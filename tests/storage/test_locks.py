@@ -60,8 +60,7 @@ def test_a_system_without_locks_is_not_somebody_else(tmp_path: Path, monkeypatch
 def test_a_lock_of_somebody_else_need_only_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may not write beside a file may still read it, one at a time."""
     path, opened = tmp_path / "a.json", os.open
-    with locked(path):
-        pass
+    lock_of(path).touch()
 
     def not_writeable(name: object, flags: int, *more: int) -> int:
         if flags & os.O_RDWR:
@@ -90,12 +89,12 @@ def test_a_lock_file_that_is_not_kept_is_gone_and_whoever_waited_for_it_locks_a_
                 order.append("two at once")
 
     waiting = threading.Thread(target=next_one)
-    with locked(path, keep=False):
+    with locked(path):
         waiting.start()
         time.sleep(0.1)
         order.append("first")
     waiting.join()
     assert order == ["first", "second"]
-    with locked(path, keep=False):
+    with locked(path):
         assert lock_of(path).exists()
     assert not lock_of(path).exists()

@@ -3,12 +3,13 @@
     forker.py FOLDER
 
 FOLDER holds design.json. A job is a line of JSON. "loop": release until killed. "crash": one release that ends at a
-given call of os.fsync, os.replace or the like, before or after it took effect.
+given call of os.fsync, os.replace or the like, or of a statement of a database, before or after it took effect.
 """
 
 import json
 import os
 import random
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,21 @@ def crash(job: Job) -> None:
 
     for name in ("fsync", "replace", "rename", "chmod", "unlink"):
         setattr(os, name, counted(getattr(os, name)))
+
+    class Connection(sqlite3.Connection):
+        step = counted(sqlite3.Connection.execute)
+
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            changes = statement.split()[0] in ("BEGIN", "INSERT", "UPDATE", "COMMIT")
+            return self.step(statement, *values) if changes else super().execute(statement, *values)
+
+    if job["ledger"].startswith("postgresql:"):
+        import psycopg
+
+        for name in ("execute", "commit"):
+            setattr(psycopg.Connection, name, counted(getattr(psycopg.Connection, name)))
+    connect = sqlite3.connect
+    sqlite3.connect = lambda *args, **named: connect(*args, factory=Connection, **named)
     release(ledger, job["n"], Path(job["out"]))
 
 

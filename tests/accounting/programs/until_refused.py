@@ -1,8 +1,9 @@
 """Release batches of random sizes to files until the budget ends, and print the size that was refused.
 
-    until_refused.py FOLDER NAME
+    until_refused.py FOLDER NAME [URL]
 
-FOLDER holds design.json, ledger.json and out/. It says "ready" when all is imported, and starts at the next line.
+FOLDER holds design.json, ledger.json, unless the ledger is at URL, and out/.
+The program says "ready" when all is imported, and starts at the next line.
 """
 
 import random
@@ -13,7 +14,7 @@ import darrm
 from darrm.accounting import Ledger
 
 folder, name = Path(sys.argv[1]), sys.argv[2]
-design, ledger = darrm.load(folder / "design.json"), Ledger(folder / "ledger.json")
+design, ledger = darrm.load(folder / "design.json"), Ledger([*sys.argv, str(folder / "ledger.json")][3])
 rng = random.Random(name)
 print("ready", flush=True)
 sys.stdin.readline()

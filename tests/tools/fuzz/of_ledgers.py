@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 from judging import Case, Finding, one_line
 from material import LEDGERS, good
-from mutate import Draw, broken, dump, signed, spoiled
+from mutate import Draw, broken, dump, spoiled
 
 import darrm
 from darrm.errors import DarrmError
@@ -24,8 +26,7 @@ def ledgers(draw: Draw) -> Case:
     if kind == "bytes":
         content = broken(draw, content)
     else:
-        tree = json.loads(content)
-        digest = tree.pop("sha256")
+        tree = json.loads(_text(content))
         if draw(st.booleans()):
             part = draw(
                 st.sampled_from([".labels.csv.x.waiting", "part", "", ".", "missing/x", "\0", "x" * 300, "folder"])
@@ -37,11 +38,27 @@ def ledgers(draw: Draw) -> Case:
         tree = spoiled(draw, tree)
         if draw(st.booleans()):
             _renamed(tree)
-        if kind == "values" and isinstance(tree, dict):
-            tree["sha256"] = digest
         content = dump(tree).encode("utf-8", "surrogatepass")
     n = draw(st.sampled_from([1, 2, 10**9]))
-    return {"name": name, "content": content, "signed": kind == "signed", "beside": beside, "n": n}
+    text, signed = kind != "bytes", kind == "signed"
+    return {"name": name, "content": content, "text": text, "signed": signed, "beside": beside, "n": n}
+
+
+def _text(content: bytes) -> str:
+    """The sealed text of a ledger in a file with this content."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.deserialize(content)
+        ((text,),) = db.execute("SELECT content FROM ledger").fetchall()
+    return str(text)
+
+
+def _put(text: bytes, *, signed: bool) -> None:
+    """Put a text into a ledger, with a seal that matches or the one that was there."""
+    said = text.decode("utf-8", "replace")
+    with closing(sqlite3.connect("ledger.json")) as db, db:
+        db.execute("UPDATE ledger SET content = ?", (said,))
+        if signed:
+            db.execute("UPDATE ledger SET seal = ?", (hashlib.sha256(said.encode()).hexdigest(),))
 
 
 def _renamed(tree: Any) -> None:
@@ -54,8 +71,6 @@ def _renamed(tree: Any) -> None:
             with suppress(Exception):  # what no name can be given keeps its own
                 names = {name: kind.from_content(one).name for name, one in accounts.items()}
                 tree[key] = {names[name]: one for name, one in accounts.items()}
-                for note in tree["notes"]:
-                    note["name"] = names.get(note["name"], note["name"])
 
 
 def run_ledger(case: Case) -> str:
@@ -68,7 +83,11 @@ def run_ledger(case: Case) -> str:
     Path("before.json").write_bytes(good()[case["name"]])
     before = Ledger("before.json")
     content = case["content"].replace(b"@/", f"{Path.cwd()}/".encode())  # paths in ledgers are absolute
-    Path("ledger.json").write_bytes(signed(content.decode()).encode() if case["signed"] else content)
+    if case.get("text"):
+        Path("ledger.json").write_bytes(good()[case["name"]])
+        _put(content, signed=case["signed"])
+    else:
+        Path("ledger.json").write_bytes(content)
     try:
         ledger = Ledger("ledger.json")
         status = ledger.status()

@@ -1,14 +1,12 @@
-"""The file of a ledger: its content, its lock, and charged labels that wait for their name."""
+"""The state of a ledger: its budget, its accounts, and what is known of the rows of votes."""
 
 from __future__ import annotations
 
+import json
 import math
-import os
 import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,63 +15,33 @@ from darrm.accounting.accounts import DIRECTED, Account, Labels, NoisyLabels, Ot
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import for_each_kind
 from darrm.design.content import problem_in_file
-from darrm.errors import InputError, OutputError, RecoveredLabelsWarning
+from darrm.errors import InputError
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import adjacency_text
-from darrm.storage import sealed_json
-from darrm.storage.atomic import Part, keep_names, move, resolved
-from darrm.storage.locks import lock_of, locked
 from darrm.storage.sealed_json import finite
 
-FORMAT, VERSION = "darrm-ledger", 4
+FORMAT, VERSION = "darrm-ledger", 5
 RULES = ("exact", "composed", "renyi", "basic")
 FOR_FIXED = ("exact", "composed")  # the others add up single labels
 NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
-_LEFT_OUT = ("ids", "streams", "again", "fallback_epsilon", "noisy")  # of a file, where there are none
-_AGAIN = (
+_KINDS: dict[str, Any] = {"designs": Labels, "others": Other, "noisy": NoisyLabels}  # of accounts
+_LEFT_OUT = ("ids", "streams", "again", "fallback_epsilon", "noisy")  # of the content, where there are none
+AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
 )
-
 
 NO_SECOND = "Fix that, or ask whoever can write there. A second ledger for the same voters would be no guarantee."
 
 
 @dataclass
 class Waiting:
-    """A file ``part`` of labels that are charged for, and the path ``out`` that it is to be moved to."""
+    """A file ``part`` of labels that are charged for, and the path ``out`` that it is to be moved to on ``host``."""
 
     part: str
     out: str
-
-
-@dataclass
-class Note:
-    """The number of charges of one account, by its name, with one note."""
-
-    name: str
-    note: str
-    charged: int
-
-
-@dataclass
-class KeptIds:
-    """The record in a ledger of its file of ids (`darrm.accounting.ledger_ids`).
-
-    Attributes
-    ----------
-    token : str
-        A random text that is the same in both files.
-    batches : int
-        The number of charged batches of ids.
-    labels : int
-        The number of labels charged with ids.
-    """
-
-    token: str
-    batches: int
-    labels: int
+    host: str = ""
 
 
 @dataclass
@@ -89,10 +57,10 @@ class State:
     failure: float | None  # and its share of the total delta for mechanisms that can fail
     designs: dict[str, Labels]
     others: dict[str, Other]
-    notes: list[Note]
     leaving: list[Waiting]
-    # Absent entries are not written, so that a ledger without them keeps its content.
-    ids: KeptIds | None = None
+    charges: int = 0  # number of the last charge,
+    chain: str = ""  # and its seal, which covers all charges before it
+    ids: int = 0  # labels charged with ids
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
     fallback_epsilon: Any = None  # with known randomizers: a second budget, if others may be any mechanism
@@ -162,120 +130,62 @@ class State:
         return MOST_COUNTED if account.allowed is None or self.endless else account.allowed
 
 
-@contextmanager
-def held(path: Path) -> Iterator[State]:
-    """The content of the ledger under its lock; interrupted moves are finished first.
+def content_of(state: State) -> dict[str, Any]:
+    """The content of a ledger as plain values, without infinities; what is absent is left out."""
+    said = {name: value for name, value in plain_values(state).items() if value or name not in _LEFT_OUT}
+    for name, account in state.designs.items() if state.voters == "fixed" else ():
+        said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
+    return {"format": FORMAT, "version": VERSION, **finite(said)}
+
+
+def state_of(content: Any, where: object) -> State:
+    """The state with this content, which comes from ``where``.
 
     Raises
     ------
     InputError
-        If the file is missing, foreign, truncated or edited, or has a second name.
+        If no ledger has such content.
     """
-    with locked(path, remedy=NO_SECOND):
-        if path.exists() and path.stat().st_nlink > 1:
-            raise InputError(f"{path} has a second name (a hard link), so it cannot be replaced. Remove that name.")
-        state = _read(path)
-        if state.ids is not None and not ids_of(path).is_file():
-            raise InputError(
-                f"{ids_of(path)} is missing, which holds the charged ids of {path}. Restore it. Without it the rows "
-                "with a label are not known, so the budget counts as spent."
-            )
-        ends = [_finished(waiting) for waiting in state.leaving]
-        if any(ends):
-            state.leaving = [waiting for waiting, end in zip(state.leaving, ends, strict=True) if not end]
-            with suppress(OutputError):  # a process that may only read leaves that to the next one that writes
-                write(path, state)
-        for end in filter(None, ends):
-            warnings.warn(end, RecoveredLabelsWarning, stacklevel=2)
-        yield state
-
-
-def write(path: Path, state: State) -> None:
-    """Replace the content of the ledger by ``state``; on disk when this returns. Call it with the lock held."""
-    said = {name: value for name, value in plain_values(state).items() if value or name not in _LEFT_OUT}
-    for name, account in state.designs.items() if state.voters == "fixed" else ():
-        said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
-    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(said)}, NO_SECOND)
-
-
-def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:
-    """Record finished labels as waiting for their name ``out``, together with the charge in ``state``.
-
-    If the charge does not reach the disk, the labels are deleted.
-    """
-    place = part.path.with_suffix(".waiting")
-    waiting = Waiting(os.path.abspath(place), os.path.abspath(out))
-    os.rename(part.path, place)
-    try:
-        keep_names(place.parent)  # the charge must not outlive the labels
-        state.leaving.append(waiting)
-        write(path, state)
-    except BaseException:
-        if not _is_charged(path, waiting):
-            os.unlink(place)
-        raise
-    return waiting
-
-
-def give_name(path: Path, state: State, waiting: Waiting) -> None:
-    """Move charged labels to their name, replacing any file there, and remove them from the waiting ones."""
-    try:
-        move(Path(waiting.part), Path(waiting.out))
-        state.leaving.remove(waiting)
-        write(path, state)
-    except OSError as error:
-        raise OutputError(
-            f"Charged labels wait in {waiting.part} ({error.strerror or error}). Do not release them again. Remove the "
-            "cause: the next use of the ledger moves them to their name."
-        ) from error
-
-
-def ids_of(path: Path) -> Path:
-    """The file of ids beside the ledger at ``path``."""
-    return path.with_name(path.name + ".ids")
-
-
-def files_of(path: Path) -> tuple[Path, ...]:
-    """The ledger and the files beside it, which nothing else may replace."""
-    ids = ids_of(path)
-    return path, lock_of(path), ids, ids.with_name(ids.name + "-journal")
-
-
-def ledger_path(path: str | os.PathLike[str]) -> Path:
-    """The resolved path of a ledger, because all links to a file must share one lock."""
-    try:
-        target = resolved(path)
-    except (TypeError, ValueError, OSError) as error:
-        raise InputError(f"{path!r} cannot be the path of a ledger ({error}).") from None
-    if not target.name or not os.fspath(path) or target.is_dir():
-        raise InputError(f"{os.fspath(path)!r} cannot be the path of a ledger: it is a folder or no name.")
-    return target
-
-
-def _read(path: Path) -> State:
-    """The content of the file."""
-    content = sealed_json.read(path, FORMAT, VERSION, "ledger", _AGAIN)
-    for name in ("format", "version", "sha256"):
-        del content[name]
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f'{where} is not a ledger: its format is not "{FORMAT}". {AGAIN}')
+    if type(content.get("version")) is not int or content["version"] != VERSION:
+        raise InputError(
+            f"{where} has format version {content.get('version')!r}; this darrm reads {VERSION}. Use the darrm that "
+            "wrote it."
+        )
+    content = {name: value for name, value in content.items() if name not in ("format", "version")}
     unknown = sorted(content.keys() - {entry.name for entry in fields(State)})
     if unknown:  # it may record a charge
         raise InputError(
-            f"{path} has an entry {unknown[0]!r} that this version of darrm does not know. Use a newer version."
+            f"{where} has an entry {unknown[0]!r} that this version of darrm does not know. Use a newer version."
         )
     try:
-        designs = {name: Labels.from_content(account) for name, account in content["designs"].items()}
-        others = {name: Other.from_content(account) for name, account in content["others"].items()}
-        notes = [Note(**note) for note in content["notes"]]
+        made = {kind: _accounts(kind, found) for kind, found in ({"noisy": {}} | content).items() if kind in _KINDS}
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
-        ids = {"ids": KeptIds(**content["ids"])} if "ids" in content else {}
-        noisy = {name: NoisyLabels.from_content(own) for name, own in content.get("noisy", {}).items()}
-        made = {"designs": designs, "others": others, "notes": notes, "leaving": leaving, "noisy": noisy, **ids}
-        state = State(**{**content, **made})
+        state = State(**{**content, **made, "leaving": leaving})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, InputError) else "an entry is missing or has another type"
-        raise InputError(f"{path} is not a complete ledger ({reason}). {_AGAIN}") from error
+        raise InputError(f"{where} is not a complete ledger ({reason}). {AGAIN}") from error
     return state
+
+
+def _accounts(kind: str, contents: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The accounts of a kind, by name."""
+    found = {}
+    for name, content in contents.items():
+        counted = {key: value for key, value in content.items() if key != "charged"}
+        account = _account(kind, json.dumps(counted, sort_keys=True))
+        if name != account.name:
+            raise InputError("an account does not match its name")
+        found[name] = replace(account, charged=content["charged"])
+    return found
+
+
+@lru_cache(maxsize=64)
+def _account(kind: str, content: str) -> Any:
+    """An account without charges; each process checks it once."""
+    return _KINDS[kind].from_content({**json.loads(content), "charged": 0})
 
 
 def checked_fallback(epsilon: object, total: float) -> float:
@@ -304,20 +214,13 @@ def _check(state: State) -> None:
         check_total_delta(kind.total_delta, "total_delta")
         if kind.fallback_epsilon is not None:
             checked_fallback(kind.fallback_epsilon, kind.total_epsilon)
-    for name, account in state.accounts.items():
-        if name != account.name:
-            raise InputError("an account does not match its name")
+    for account in state.accounts.values():
         if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
             raise InputError(f"charged must be an integer within the budget, got {account.charged!r}")
     for labels in state.of_labels.values():
         _check_labels(state, labels)
-    for note in state.notes:
-        if note.name not in state.accounts or type(note.charged) is not int or note.charged < 1:
-            raise InputError("a note must belong to a charge")
-        checked_note(note.note)
-    for name, account in state.accounts.items():
-        if sum(note.charged for note in state.notes if note.name == name) != account.charged:
-            raise InputError("the notes must count all charges")
+    if type(state.charges) is not int or state.charges < 0 or not re.fullmatch(r"[0-9a-f]{64}|", state.chain):
+        raise InputError(f"charges must have numbers and seals, got {state.charges!r} and {state.chain!r}")
     _check_rows(state)
     for waiting in state.leaving:
         part, out = Path(waiting.part), Path(waiting.out)
@@ -330,10 +233,8 @@ def _check(state: State) -> None:
 def _check_rows(state: State) -> None:
     """Checks of the record of rows of votes with labels."""
     counts = list(state.streams.values())
-    if state.ids is not None:
-        counts += [state.ids.batches, state.ids.labels]
-        if not re.fullmatch(r"[0-9a-f]{32}", state.ids.token):
-            raise InputError("the token of ids must be 32 digits")
+    if type(state.ids) is not int or not 0 <= state.ids <= state.released:
+        raise InputError(f"labels with ids must be labels that were charged, got {state.ids!r}")
     for name in state.streams:
         checked_note(name, "a stream")
     if any(type(n) is not int or not 1 <= n <= state.released for n in counts):
@@ -354,33 +255,3 @@ def _check_labels(state: State, labels: Labels | NoisyLabels) -> None:
         raise InputError(f"allowed must go with the rule, got {labels.allowed!r}")
     if labels.charged > state.limit(labels):
         raise InputError(f"charged must be within the budget, got {labels.charged!r}")
-
-
-def _is_charged(path: Path, waiting: Waiting) -> bool:
-    """Whether the file on disk has the charge for these labels, because a write can fail after it took effect."""
-    try:
-        return waiting in _read(path).leaving
-    except InputError:
-        return True
-
-
-def _finished(waiting: Waiting) -> str:
-    """Move charged labels to their name, or to another if it is taken; returns what became of them, if that is done."""
-    part, out = Path(waiting.part), Path(waiting.out)
-    try:
-        part.lstat()
-    except FileNotFoundError:
-        if not part.parent.is_dir():  # it may come back with the labels
-            return ""
-        if out.exists():
-            return f"An interrupted release charged its labels: they are in {out}."
-        return f"An interrupted release charged labels that are gone: neither {part} nor {out} is there. They count."
-    except OSError:  # in a folder that others can read
-        return ""
-    try:
-        if out.exists() or out.is_symlink():
-            out = out.with_name(f"{out.name}.{part.stem.rpartition('.')[2]}")
-        move(part, out)
-    except OSError:
-        return ""
-    return f"An interrupted release charged its labels: they are in {out} now. Do not release them again."
