@@ -34,7 +34,7 @@ def completed(line: str) -> list[str]:
     ("line", "words"),
     [
         ("ver", ["verify"]),
-        ("ledger ", ["charge", "create", "show"]),
+        ("ledger ", ["charge", "create", "export", "import", "show"]),
         ("completion ", list(SHELLS)),
         ("solve --sh", ["--shape"]),
         ("solve --shape ", ["free", "ordered", "monotone"]),

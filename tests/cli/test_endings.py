@@ -206,7 +206,7 @@ def test_before_the_command(run: Run) -> None:
 
 @pytest.mark.parametrize("name", sorted(WELL.keys() - {"demo", "key", "table"}))
 def test_a_bad_file_or_value(run: Run, name: str) -> None:
-    for path in ("gamma.json", "table.csv", "ledger.json"):
+    for path in ("gamma.json", "table.csv", "ledger.json", "old.json"):
         Path(path).write_text("{}", encoding="utf-8")
     changed = [{"0.1": "0", "1": "-1", "3:1": "3:x", "beta:2,2": "beta:0,2"}.get(word, word) for word in WELL[name]]
     assert code(run(*changed)) == (2, "bad-input")

@@ -1,7 +1,6 @@
 """Releases of streams: the labels of `release`, each block charged before it is given."""
 
 import itertools
-import json
 import tracemalloc
 import warnings
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
+from ledgers import recorded
 
 import darrm
 from darrm import votes
@@ -32,7 +32,7 @@ def book(tmp_path: Path) -> Ledger:
 
 def charged(book: Ledger) -> int:
     """As the file says, without opening the ledger."""
-    return sum(one["charged"] for one in json.loads(book.path.read_bytes())["designs"].values())
+    return recorded(book.path)
 
 
 @pytest.mark.parametrize("sizes", [[1000], [1, 0, 999], [300, 300, 400], [100] * 10])

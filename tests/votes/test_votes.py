@@ -167,7 +167,7 @@ def test_no_labels_are_released_after_a_write_that_failed(
         use()
     assert len(str(caught.value).splitlines()) == 1
     assert book.status()["released"] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.json", "ledger.json.lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.json"]
 
 
 def test_refused_rows_do_not_spoil_the_file(tmp_path: Path) -> None:
