@@ -102,7 +102,7 @@ def release(
     """
     names = _checked(mechanism).design.problem.answers
     pandas, polars = _library_of(votes, "pandas"), _library_of(votes, "polars")
-    block = _block_of(mechanism, votes, voters)
+    block = _block_for(mechanism, votes, voters)
     source = word_source(rng, stacklevel=3) if key is None else keyed(key, rng, again)
     labels: Any = next(_released(mechanism, [block], source, ledger, again, public))
     named = not numbered(names)
@@ -179,7 +179,7 @@ def release_batches(
 
     def blocks() -> Iterator[VotesBlock]:
         for batch in batches:
-            last[:] = [_block_of(mechanism, batch, voters)]
+            last[:] = [_block_for(mechanism, batch, voters)]
             if not last[0].has_ids:
                 raise InputError("Each batch must have a column id, because an engine may change the order of rows.")
             yield last[0]
@@ -239,11 +239,15 @@ def _library_of(votes: Any, name: str) -> Any:
     return library if library is not None and isinstance(votes, library.DataFrame) else None
 
 
-def _block_of(mechanism: PrivateDecision, votes: Any, voters: Sequence[str] | None) -> VotesBlock:
-    """All rows of a frame or table as one block; errors count rows from 0."""
+def _block_for(mechanism: PrivateDecision, votes: Any, voters: Sequence[str] | None) -> VotesBlock:
+    """All rows of a frame or table as one block of the votes of a mechanism."""
     problem = mechanism.design.problem
-    answers = Answers(problem.names, mechanism.design.absent)
-    taken, is_frame = voters_of(problem, voters), _library_of(votes, "pandas") is not None
+    return _block_of(votes, voters_of(problem, voters), Answers(problem.names, mechanism.design.absent))
+
+
+def _block_of(votes: Any, taken: Voters, answers: Answers) -> VotesBlock:
+    """All rows as one block; errors count rows from 0."""
+    is_frame = _library_of(votes, "pandas") is not None
     columns, array, ids = (of_frame if is_frame else _of_table)(votes, taken, answers)
     names, has_ids = RowIds("The frame" if is_frame else "The table", 0).of(ids, len(array), index=columns.index)
     made = array.view(np.int8) if answers.absent else array

@@ -1,6 +1,6 @@
 """Charges a second that eight processes make to one ledger, in a file and on a PostgreSQL server of its own.
 
-    python benchmarks/speed/ledgers.py [--seconds 10] [--docs]
+    python benchmarks/speed/ledger_speed.py [--seconds 10] [--docs]
 
 Takes: three minutes. --docs writes docs/howto/one_ledger.md.
 
