@@ -82,7 +82,7 @@ def measure(place: str, way: str, seconds: float, processes: int) -> tuple[float
         worker.start()
     gate.wait()
     start = time.perf_counter()
-    counts = [told.get() for _ in workers]
+    counts = [told.get(timeout=seconds + 120) for _ in workers]  # none is told if a process fails
     took = time.perf_counter() - start
     for worker in workers:
         worker.join()
