@@ -199,7 +199,7 @@ def test_workers_that_are_killed_again_and_again_are_one_error() -> None:
 # Disks
 
 WRITES = {
-    "design": ["solve", *PROBLEM, "--out", "out.json", "--overwrite"],
+    "design": ["solve", *PROBLEM, "--out", "out.json"],
     "labels": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.csv", "--overwrite"],
     "labels, Parquet": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.parquet", "--overwrite"],
     "labels, ledger": [
@@ -222,10 +222,10 @@ WRITES = {
     "SVG": ["solve", *PROBLEM, "--plot", "out.svg"],
     "PDF": ["solve", *PROBLEM, "--plot", "out.pdf"],
     "audit": [*AUDIT, "--out", "out.csv"],
-    "decision": ["solve", *GROUPS, "--out", "out.json", "--overwrite"],
-    "decision, absent": ["solve", *GROUPS, "--absent", "--out", "out.json", "--overwrite"],
-    "decision, classes": ["solve", *CLASSES, "--out", "out.json", "--overwrite"],
-    "plan": [*PLAN, "--out", "out.json", "--overwrite"],
+    "decision": ["solve", *GROUPS, "--out", "out.json"],
+    "decision, absent": ["solve", *GROUPS, "--absent", "--out", "out.json"],
+    "decision, classes": ["solve", *CLASSES, "--out", "out.json"],
+    "plan": [*PLAN, "--out", "out.json"],
     "mixed ledger": ["ledger", "create", "new.json", *MIXED],
     "charge, pair": ["ledger", "charge", "mixed.json", "--epsilon", "0.5", "--adjacency", "replace-one"],
     "charge, Gaussian": ["ledger", "charge", "mixed.json", "--noise-multiplier", "3"],
@@ -424,7 +424,7 @@ def test_a_plan_that_is_interrupted_before_its_design(
 
     before = contents(folder)
     monkeypatch.setattr(planner, "planned", interrupted)
-    assert main([*PLAN, "--out", "gamma.json", "--overwrite"]) == 130
+    assert main([*PLAN, "--out", "gamma.json"]) == 130
     said = capsys.readouterr()
     assert "Interrupted" in one_line(said.err.lstrip("\n"))
     assert not said.out
@@ -444,7 +444,7 @@ def test_a_plan_that_is_interrupted_after_its_design(
         time.sleep(10)
 
     monkeypatch.setattr(planner, "at_one_total", interrupted)
-    assert main([*PLAN, "--out", "gamma.json", "--overwrite", "--json"]) == 0
+    assert main([*PLAN, "--out", "gamma.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["complete"] is False
     assert darrm.load("gamma.json").certificate.holds
 

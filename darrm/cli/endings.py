@@ -42,7 +42,7 @@ DONE = Ending(0, "done", "Done. All verified claims hold.")
 NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or cannot be certified.")
 BAD_INPUT = Ending(2, "bad-input", "An option, a value or a file is unusable as given. The same command fails again.")
 NO_FILE = Ending(2, "no-file", "A file that was to be read is not there, such as votes that have not arrived yet.")
-EXISTS = Ending(2, "exists", "A design, labels or a ledger exist already at that path. Nothing was changed.")
+EXISTS = Ending(2, "exists", "Labels or a ledger exist already at that path. Nothing was changed.")
 BUDGET_SPENT = Ending(3, "budget-spent", "The remaining budget does not cover it. Nothing was released or charged.")
 NO_DESIGN = Ending(
     4, "no-design", "The solver or a time limit ended the search without a design, or a row of a table has no design."

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.errors import ExistsError, InputError
-from darrm.storage.atomic import check_place, is_device
+from darrm.errors import InputError
+from darrm.storage.atomic import check_place
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 from darrm.storage.kinds import kind_of
 from darrm.storage.postgres import SCHEMES
@@ -85,13 +85,9 @@ TABLE = AnalysisTable(path_type=Path, readable=False)
 DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
 
 
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace an earlier design in --out.")
-
-
-def keep_earlier(out: Path | None, overwrite: bool) -> None:
-    """Refuse to write over a file: it may be the design of released labels, which nobody could verify any more."""
-    if out is not None and not overwrite and not is_device(out) and out.exists():
-        raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
+def replaces(out: Path | None) -> str:
+    """What to say after a write, if a file stood there: it may have been the design of released labels."""
+    return f"{out} is in the place of an earlier file." if out is not None and out.is_file() else ""
 
 
 def is_design_file(out: Path) -> bool:

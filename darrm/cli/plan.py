@@ -40,11 +40,8 @@ if TYPE_CHECKING:
 )
 @common.plot_option("the label error rate by epsilon of a vote, or of each mechanism,")
 @common.design_option
-@outputs.overwrite_option
 @common.json_option
-def command(
-    no_comparison: bool, plot: Path | None, out: Path | None, overwrite: bool, as_json: bool, **values: Any
-) -> None:
+def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: bool, **values: Any) -> None:
     """Plan many labels within one privacy budget.
 
     Prints the guarantee of all labels together, the label error rate, other mechanisms at the same budget, and the
@@ -62,7 +59,7 @@ def command(
     from darrm.planning.asked import groups_of
     from darrm.planning.planner import plan
 
-    outputs.keep_earlier(out, overwrite)
+    replaced = outputs.replaces(out)
     setting = take_setting(values)
     if out is not None:
         _check_writable(**setting)
@@ -81,6 +78,8 @@ def command(
     else:
         show(answer)
     common.wrote(out, plot)
+    if replaced:
+        common.note(replaced)
     made = answer.chosen
     if out is not None and isinstance(made, Design):
         outputs.say_held(out, made)

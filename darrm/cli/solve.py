@@ -69,17 +69,14 @@ _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_af
     type=_OUT,
     help="Write the design file (JSON) here, or with the ending .csv, .parquet or .tex a table for analysis.",
 )
-@outputs.overwrite_option
 @common.plot_option("gamma, or the probabilities of a decision by one to three groups,")
 @common.json_option
-def command(
-    prior: str | None, out: Path | None, overwrite: bool, plot: Path | None, as_json: bool, **values: Any
-) -> None:
+def command(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
     """Find the noise of least error that satisfies the guarantee, and certify it.
 
     The voters are --K voters that are all alike, whose majority is released, or groups of voters (--group).
     """
-    outputs.keep_earlier(out, overwrite)
+    replaced = outputs.replaces(out)
     asked = take_asked(values, prior)  # before libraries load that it does not need
     from darrm.design.absent import n_attendances
     from darrm.design.content import check_writable
@@ -129,6 +126,8 @@ def command(
         common.note(f"Solved and verified in {seconds:.3g} s.")
     outputs.kept(out, design)
     common.wrote(plot)
+    if replaced:
+        common.note(replaced)
     if not as_json:
         _suggest(design, out)
 

@@ -38,18 +38,14 @@ def test_labels_of_an_earlier_release_are_kept(tmp_path: Path, capsys: pytest.Ca
         "--total-delta 0 --no-comparison",
     ],
 )
-def test_an_earlier_design_is_kept(made: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_earlier_design_is_replaced_and_said(made: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "gamma.json"
-    darrm.solve(K=5, m=1, epsilon=0.5).save(out)
-    kept = out.read_bytes()
-    assert main([*made.split(), "--out", str(out), "--json"]) == 2
-    captured = capsys.readouterr()
-    assert "gamma.json exists already. Pass another --out, or --overwrite" in captured.err
-    assert json.loads(captured.out)["error"]["code"] == "exists"
-    assert out.read_bytes() == kept
-    assert main([*made.split(), "--out", str(out), "--overwrite"]) == 0
-    assert darrm.load(out).problem.K == 3
+    assert main([*made.split(), "--out", str(out)]) == 0
+    assert "earlier file" not in capsys.readouterr().err
+    assert main([*made.split(), "--out", str(out)]) == 0
+    assert "gamma.json is in the place of an earlier file." in " ".join(capsys.readouterr().err.split())
     assert main([*made.split(), "--out", "/dev/null"]) == 0
+    assert "earlier file" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["solve", "plan", "export", "release"])

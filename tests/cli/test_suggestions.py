@@ -70,7 +70,7 @@ def test_of_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
     kept = darrm.load("decision.json")
     assert isinstance(kept, darrm.DecisionDesign)
     assert kept.ordered
-    assert run_all(capsys, *DECISION, "--out", "decision.json", "--overwrite") == ["report", "release", "budget"]
+    assert run_all(capsys, *DECISION, "--out", "decision.json") == ["report", "release", "budget"]
 
 
 @pytest.mark.thorough
@@ -78,7 +78,7 @@ def test_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     plan = ["plan", "--K", "5", "--epsilon", "0.5", "--accuracy", ".6", "--max-affected", "1", "--queries", "20"]
     budget = ["--total-epsilon", "4", "--total-delta", "1e-5", "--voters", "fresh", "--no-comparison"]
     assert run_all(capsys, *plan, *budget) == ["plan"]
-    assert run_all(capsys, *plan, *budget, "--out", "design.json", "--overwrite") == ["ledger", "release"]
+    assert run_all(capsys, *plan, *budget, "--out", "design.json") == ["ledger", "release"]
     assert darrm.accounting.Ledger("design-ledger.json").status()["released"] == 20
 
 
