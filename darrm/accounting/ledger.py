@@ -375,6 +375,9 @@ class Ledger:
             * ``charges``: each charged mechanism, with its note and number of uses.
             * ``waiting``: files of charged labels that could not yet be moved to their name.
             * ``ids``: number of labels charged with ids.
+            * ``by_key``: number of these that were drawn by key (`darrm.mechanisms.LabelKey`).
+            * ``computational``: whether the total is computational because of them: it holds in feasible time, against
+              whoever does not have the key. A total that covers the fixed voters themselves needs no secret key.
             * ``streams``: number of rows without ids charged for each stream, by its name.
             * ``again``: number of labels of fresh voters whose rows may have had a label before.
             * ``fallback_epsilon``: the second budget, None without one.
@@ -395,6 +398,8 @@ class Ledger:
             "charges": [{"what": accounts[name].said, "n": n, "note": note} for (name, note), n in sums.items()],
             "waiting": [waiting.part for waiting in state.leaving],
             "ids": state.ids,
+            "by_key": state.by_key,
+            "computational": state.computational,
             "streams": dict(state.streams),
             "again": state.again,
             "fallback_epsilon": state.fallback_epsilon,
@@ -573,6 +578,7 @@ class Ledger:
         self._take(change.state, account, n, rows.repeated)
         if batch is not None:
             change.state.ids += n
+            change.state.by_key += n if batch.tags else 0
             more |= {"ids": n, "ids_digest": batch.digest(rows.skipped)}
         change.add(account.name, n, note, **more)
 
