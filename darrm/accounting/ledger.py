@@ -356,6 +356,11 @@ class Ledger:
                 'a ledger by the rule "exact", "renyi" or "basic".'
             )
         with batch_of(ids) as batch, self._store.changing() as change:
+            if batch is not None and batch.tags:  # rows of an earlier charge are not charged, and cannot be given back
+                raise InputError(
+                    "A lease takes no labels by key, which a retry gets again at no charge. Charge them as they are "
+                    "released: ledger= and key= of release_blocks, or darrm release --key."
+                )
             number = change.number
             self._charge(change, account, n, note, batch, False, lease=number)
         return Lease(self._store, account.name, number, n, note, batch)
