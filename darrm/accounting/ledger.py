@@ -126,7 +126,11 @@ class Ledger:
             their privacy parameters, and their names, if there are any. If the budget does not cover the voters' own
             cost, rule "exact" allows as many labels as the output noise protects.
         rule : {"exact", "composed", "renyi", "basic"}
-            How charges add up.
+            How charges add up, and whether they may be chosen by earlier outputs (adaptively):
+
+            * "exact": queries and when to stop may be; there is one mechanism.
+            * "composed": no, the list of charges is fixed in advance, unless all are labels of fixed voters.
+            * "renyi" and "basic": yes, these are privacy filters.
 
             "exact": labels of this design only, by their exact adaptive composition. For noisy max, labels of this
             sigma only, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on

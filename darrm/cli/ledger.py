@@ -45,10 +45,11 @@ def command() -> None:
 )
 @common.choice(
     "--rule",
-    "exact: labels of the design or noisy max in FILE only. composed: several designs and mechanisms, with the "
-    "smallest total. The charges must be fixed in advance and not depend on releases, unless all are labels of fixed "
-    "voters. renyi, basic: several designs and mechanisms of fresh voters, fully adaptive. Charges may depend on "
-    "earlier releases.",
+    "exact: labels of the design or noisy max in FILE only; when to stop may depend on earlier releases. composed: "
+    "several designs and mechanisms, with the smallest total; charges must not depend on releases and are fixed in "
+    "advance, unless all are labels of fixed voters. renyi: several designs and mechanisms of fresh voters, a privacy "
+    "filter; each charge may depend on earlier releases. basic: the same with sums of epsilons and deltas, of designs "
+    "and pairs.",
     "exact",
     "composed",
     "renyi",
