@@ -126,7 +126,11 @@ class Ledger:
             their privacy parameters, and their names, if there are any. If the budget does not cover the voters' own
             cost, rule "exact" allows as many labels as the output noise protects.
         rule : {"exact", "composed", "renyi", "basic"}
-            How charges add up.
+            How charges add up, and whether they may be chosen by earlier outputs (adaptively):
+
+            * "exact": queries and when to stop may be; there is one mechanism.
+            * "composed": no, the list of charges is fixed in advance, unless all are labels of fixed voters.
+            * "renyi" and "basic": yes, these are privacy filters.
 
             "exact": labels of this design only, by their exact adaptive composition. For noisy max, labels of this
             sigma only, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on
@@ -356,6 +360,11 @@ class Ledger:
                 'a ledger by the rule "exact", "renyi" or "basic".'
             )
         with batch_of(ids) as batch, self._store.changing() as change:
+            if batch is not None and batch.tags:  # rows of an earlier charge are not charged, and cannot be given back
+                raise InputError(
+                    "A lease takes no labels by key, which a retry gets again at no charge. Charge them as they are "
+                    "released: ledger= and key= of release_blocks, or darrm release --key."
+                )
             number = change.number
             self._charge(change, account, n, note, batch, False, lease=number)
         return Lease(self._store, account.name, number, n, note, batch)
@@ -375,6 +384,9 @@ class Ledger:
             * ``charges``: each charged mechanism, with its note and number of uses.
             * ``waiting``: files of charged labels that could not yet be moved to their name.
             * ``ids``: number of labels charged with ids.
+            * ``by_key``: number of these that were drawn by key (`darrm.mechanisms.LabelKey`).
+            * ``computational``: whether the total is computational because of them: it holds in feasible time, against
+              whoever does not have the key. A total that covers the fixed voters themselves needs no secret key.
             * ``streams``: number of rows without ids charged for each stream, by its name.
             * ``again``: number of labels of fresh voters whose rows may have had a label before.
             * ``fallback_epsilon``: the second budget, None without one.
@@ -395,6 +407,8 @@ class Ledger:
             "charges": [{"what": accounts[name].said, "n": n, "note": note} for (name, note), n in sums.items()],
             "waiting": [waiting.part for waiting in state.leaving],
             "ids": state.ids,
+            "by_key": state.by_key,
+            "computational": state.computational,
             "streams": dict(state.streams),
             "again": state.again,
             "fallback_epsilon": state.fallback_epsilon,
@@ -573,6 +587,7 @@ class Ledger:
         self._take(change.state, account, n, rows.repeated)
         if batch is not None:
             change.state.ids += n
+            change.state.by_key += n if batch.tags else 0
             more |= {"ids": n, "ids_digest": batch.digest(rows.skipped)}
         change.add(account.name, n, note, **more)
 

@@ -170,7 +170,7 @@ def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = Fals
 
 
 def leave(run: Run, number: int, batch: Batch, start: int) -> None:
-    """Delete the ids of the rows from ``start`` on of the charge with this number."""
+    """Delete the ids of the rows from ``start`` on of the charge with this number, whose batch has no tags."""
     for digests, rows in batch.parts(np.arange(start, len(batch))):
         own = f"SELECT digest FROM {_ROWS}"
         run(f"DELETE FROM charged WHERE number = ? AND digest IN ({own})", (number, len(rows), digests))

@@ -26,7 +26,7 @@ FOR_FIXED = ("exact", "composed")  # the others add up single labels
 NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
 _KINDS: dict[str, Any] = {"designs": Labels, "others": Other, "noisy": NoisyLabels}  # of accounts
-_LEFT_OUT = ("ids", "streams", "again", "fallback_epsilon", "noisy")  # of the content, where there are none
+_LEFT_OUT = ("ids", "by_key", "streams", "again", "fallback_epsilon", "noisy")  # of the content, where there are none
 AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
@@ -60,7 +60,8 @@ class State:
     leaving: list[Waiting]
     charges: int = 0  # number of the last charge,
     chain: str = ""  # and its seal, which covers all charges before it
-    ids: int = 0  # labels charged with ids
+    ids: int = 0  # labels charged with ids,
+    by_key: int = 0  # and those of them that were drawn by key
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
     fallback_epsilon: Any = None  # with known randomizers: a second budget, if others may be any mechanism
@@ -93,6 +94,12 @@ class State:
             return False
         kinds = [(kind, account.problem) for kind in self.kinds.values() for account in kind.designs.values()]
         return all(fixed_voters(problem, kind.total_delta) <= float(kind.total_epsilon) for kind, problem in kinds)
+
+    @property
+    def computational(self) -> bool:
+        """Whether the total rests on a secret key: labels by key, of which it does not cover the voters themselves."""
+        noisy = any(account.charged for account in self.noisy.values())
+        return self.by_key > 0 and (noisy or not (self.endless or (self.voters, self.rule) == ("fixed", "composed")))
 
     @property
     def kinds(self) -> dict[str, State]:
@@ -235,6 +242,8 @@ def _check_rows(state: State) -> None:
     counts = list(state.streams.values())
     if type(state.ids) is not int or not 0 <= state.ids <= state.released:
         raise InputError(f"labels with ids must be labels that were charged, got {state.ids!r}")
+    if type(state.by_key) is not int or not 0 <= state.by_key <= state.ids:
+        raise InputError(f"labels by key must be labels with ids, got {state.by_key!r}")
     for name in state.streams:
         checked_note(name, "a stream")
     if any(type(n) is not int or not 1 <= n <= state.released for n in counts):

@@ -30,7 +30,8 @@ def conditions(state: State) -> list[str]:
     labels = [account.problem for account in state.designs.values() if account.charged or not charged]
     known = [f"{assumption(problem)}" for problem in labels if problem.known]
     noisy = [ONE_VOTE] if any(account.charged or not charged for account in state.noisy.values()) else []
-    return [*dict.fromkeys(known), *noisy, *_of_rows(state, labels, charged=charged)]
+    secret = ["the key of labels by key is as secret as the votes"] if state.computational else []
+    return [*dict.fromkeys(known), *noisy, *_of_rows(state, labels, charged=charged), *secret]
 
 
 def _of_rows(state: State, labels: list[AnyProblem], *, charged: bool) -> list[str]:

@@ -45,10 +45,11 @@ def command() -> None:
 )
 @common.choice(
     "--rule",
-    "exact: labels of the design or noisy max in FILE only. composed: several designs and mechanisms, with the "
-    "smallest total. The charges must be fixed in advance and not depend on releases, unless all are labels of fixed "
-    "voters. renyi, basic: several designs and mechanisms of fresh voters, fully adaptive. Charges may depend on "
-    "earlier releases.",
+    "exact: labels of the design or noisy max in FILE only; when to stop may depend on earlier releases. composed: "
+    "several designs and mechanisms, with the smallest total; charges must not depend on releases and are fixed in "
+    "advance, unless all are labels of fixed voters. renyi: several designs and mechanisms of fresh voters, a privacy "
+    "filter; each charge may depend on earlier releases. basic: the same with sums of epsilons and deltas, of designs "
+    "and pairs.",
     "exact",
     "composed",
     "renyi",
@@ -193,6 +194,7 @@ def _show(
     ]
     if status["rule"] == "exact" and not rests:
         rests = [wording.of_noisy_max(None)]
+    rests += [of_key(status)] if status["by_key"] else []
     if as_json:
         status["history"] = ledger.history()
         of = {kind: own._asdict() for kind, own in balances.items() if kind}
@@ -290,6 +292,17 @@ def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -
     if status["streams"]:
         goes_on = " A stream that is started again continues after its rows, if they are the same in the same order."
     return f"{none}, so you must make sure that each row is released once.{goes_on}"
+
+
+def of_key(status: dict[str, Any]) -> str:
+    """How many labels were drawn by key, and whether the total rests on it."""
+    drawn = f"{status['by_key']} of {status['released']} labels were drawn by key"
+    if not status["computational"]:
+        return f"{drawn}. The total covers the voters themselves, so it holds without a secret key."
+    return (
+        f"{drawn}, so the total is computational: it holds in feasible time if keyed BLAKE2b is a pseudorandom "
+        "function and the key is as secret as the votes."
+    )
 
 
 def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:

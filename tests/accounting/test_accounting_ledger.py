@@ -161,6 +161,8 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "charges": [{"what": account_of(design, None, "replace-one").said, "n": 2, "note": ""}],
         "waiting": [],
         "ids": 0,
+        "by_key": 0,
+        "computational": False,
         "streams": {},
         "again": 0,
         "fallback_epsilon": None,

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ledgers import FAST, PROGRAMS
 
 import darrm
 from darrm.accounting import Ledger
+from darrm.accounting.ledger_ids import Batch
 
 BUDGET: dict[str, Any] = {"total_epsilon": 0.505, "total_delta": 0.0, "voters": "fresh", "rule": "basic"}
 ALLOWED = 25  # labels of the design
@@ -85,6 +87,15 @@ def test_ids_that_were_not_taken_can_be_charged(book: Ledger, design: darrm.Desi
     with pytest.raises(darrm.InputError, match="these rows have none"):
         book.lease(design, 1)
     assert sum(charge["ids"] for charge in book.history()) == 4
+
+
+def test_a_lease_takes_no_labels_by_key(book: Ledger, design: darrm.Design) -> None:
+    """Rows of an earlier charge would be given back, although they were not charged, and their tags would stay."""
+    with closing(Batch(["a", "b"], bytes(16) + bytes(range(16)))) as batch:
+        with pytest.raises(darrm.InputError, match="A lease takes no labels by key"):
+            book.lease(design, 2, ids=batch)
+        assert (book.history(), book.remaining(design)) == ([], ALLOWED)
+        book.charge(design, 2, ids=batch)  # neither an id nor a tag was entered
 
 
 def test_a_list_that_is_fixed_in_advance_has_no_leases(tmp_path: Path, design: darrm.Design) -> None:

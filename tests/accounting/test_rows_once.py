@@ -556,6 +556,9 @@ def test_blocks_of_named_voters_come_by_name(tmp_path: Path) -> None:
         {"ids": True},
         {"ids": None},
         {"ids": []},
+        {"by_key": 1},
+        {"by_key": -1},
+        {"by_key": True},
     ],
     ids=str,
 )

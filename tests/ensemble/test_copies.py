@@ -133,6 +133,18 @@ def test_fit_makes_no_ledger_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "ledger.json").exists()
 
 
+@pytest.mark.thorough
+def test_workers_of_joblib_share_a_ledger(tmp_path: Path) -> None:
+    model = fresh(ledger=tmp_path / "ledger.db", ledger_create=True).fit(X, Y)
+    ask, allowed = joblib.delayed(model.predict), model.privacy_.queries
+    with joblib.Parallel(n_jobs=2) as workers:
+        workers(ask(X[:1]) for _ in range(allowed - 1))
+        with pytest.raises(darrm.BudgetError, match="0 are left"):
+            workers(ask(X[:1]) for _ in range(4))
+    ledger = Ledger(tmp_path / "ledger.db")
+    assert ledger.status()["released"] == sum(charge["n"] for charge in ledger.history()) == allowed
+
+
 def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
     """Who asks it may stop, or charge something else, by its answers: docs/composition.md has what that costs."""
     for rule in ("composed", "renyi", "basic"):

@@ -10,10 +10,12 @@ import pickle
 import subprocess
 import sys
 import traceback
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import numpy as np
 import pytest
 import scipy.stats
@@ -22,6 +24,7 @@ from scripts import COMMAND
 
 import darrm
 from darrm.accounting import Ledger
+from darrm.accounting.ledger_ids import Batch
 from darrm.cli import main
 from darrm.errors import BudgetError, ExistsError, InputError, RepeatedIdError
 from darrm.mechanisms import GaussianNoisyMax, LabelKey, LaplaceNoisyMax, PrivateDecision
@@ -501,6 +504,55 @@ def test_an_id_that_was_charged_without_a_key_is_refused_with_one(book: Ledger) 
     with pytest.raises(RepeatedIdError, match="or none; first 'a'"):
         list(mechanism.release_blocks([block(["a", "c"], rows)], ledger=book, key=KEY))
     assert book.status()["released"] == 2
+
+
+def test_a_ledger_says_how_many_labels_are_by_key(
+    book: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And that its total is computational then."""
+    monkeypatch.setenv("COLUMNS", "2000")
+    mechanism, rows, condition = PrivateDecision(MAJORITY), drawn(6), "the key of labels by key is as secret"
+
+    def said() -> tuple[Any, ...]:
+        status = book.status()
+        assert main(["ledger", "show", str(book.path), "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (shown["by_key"], shown["computational"]) == (status["by_key"], status["computational"])
+        assert main(["ledger", "show", str(book.path)]) == 0
+        text, of_key = capsys.readouterr().out, [one for one in shown["rests_on"] if "by key" in one]
+        assert all(one in text for one in of_key)
+        assert (condition in status["condition"]) == status["computational"]
+        return status["by_key"], status["computational"], of_key
+
+    list(mechanism.release_blocks([block(["a", "b"], rows[:2])], ledger=book))
+    assert said() == (0, False, [])
+    for _ in range(2):  # of which the second charges nothing
+        list(mechanism.release_blocks([block(["c", "d", "e"], rows[2:5])], ledger=book, key=KEY))
+        by_key, computational, (sentence,) = said()
+        assert (by_key, computational) == (3, True)
+        assert sentence.startswith("3 of 5 labels were drawn by key, so the total is computational")
+    edited = {**ledgers.content(book.path), "by_key": 6}
+    ledgers.forge(book.path, edited)
+    with pytest.raises(InputError, match="labels by key must be labels with ids"):
+        book.status()
+
+
+@pytest.mark.parametrize("rule", ["exact", "composed"])
+def test_a_total_of_the_voters_themselves_needs_no_secret_key(
+    rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    budget: dict[str, Any] = {"total_epsilon": 50.0, "total_delta": 1e-6, "voters": "fixed", "rule": rule}
+    book = Ledger.create(tmp_path / "l.json", MAJORITY if rule == "exact" else None, **budget)
+    list(PrivateDecision(MAJORITY).release_blocks([block(["a"], drawn(1))], ledger=book, key=KEY))
+    assert (book.status()["by_key"], book.status()["computational"]) == (1, False)
+    assert "secret" not in book.status()["condition"]
+    assert main(["ledger", "show", str(book.path)]) == 0
+    assert "so it holds without a secret key" in " ".join(capsys.readouterr().out.split())
+    if rule == "composed":  # the voters' own cost does not cover votes of others
+        noisy = GaussianNoisyMax(40.0)
+        with closing(Batch(["b"], bytes(16))) as batch:
+            book.charge(noisy, 1, ids=batch)
+        assert (book.status()["by_key"], book.status()["computational"]) == (2, True)
 
 
 def test_a_column_is_evaluated_twice_and_charged_once(book: Ledger) -> None:
