@@ -132,10 +132,10 @@ def shared_labels(
 ) -> Iterator[SharedBlock]:
     """Draw labels together with the other parties, of which each runs this in a process of its own, and open them.
 
-    For each block of rows the parties compare the digest of design, parties, ids and settings; share votes; check over
-    shares that they are votes; compute; charge their ledgers; and open the labels when all have charged. If a party
-    stops, says something else or is late, the block ends for all before anything of it is opened. Labels of the blocks
-    before stay released and charged.
+    The parties compare the digest of design, parties and settings. For each block of rows they compare ids, and say
+    whether their ledgers cover it; share votes; check over shares that they are votes; compute; charge their ledgers;
+    and open the labels when all have charged. If a party stops, says something else or is late, the block ends for all
+    before its labels are opened. Labels of the blocks before stay released and charged.
 
     Parameters
     ----------
@@ -212,10 +212,13 @@ def shared_labels(
     again, tls = truth("again", again), truth("tls", tls)
     timeout = real("timeout", timeout, 0, ends="(]", hint="Pass seconds.")
 
-    def charge(rows: _Rows) -> tuple[bytes, None]:
+    def charge(rows: _Rows, *, check: bool = False) -> tuple[bytes, None]:
         if ledger is not None:
             ids = rows.ids if rows.has_ids else None
-            ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
+            if check:
+                ledger.check(design, len(rows.ids), ids=ids, again=again)
+            else:
+                ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
         return bytes(32), None
 
     below = circuit.prime if parties.voters else design.problem.n_classes
@@ -297,14 +300,14 @@ class _Run:
         self._digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).digest()
 
     def labels(
-        self, blocks: Iterator[_Rows], charge: Callable[[_Rows], tuple[bytes, None]], timeout: float, tls: bool
+        self, blocks: Iterator[_Rows], charge: Callable[..., tuple[bytes, None]], timeout: float, tls: bool
     ) -> Iterator[SharedBlock]:
         """The labels of each block; see `shared_labels`."""
         with connected(self._parties, self._me, timeout, tls) as talk:
             shared = Shared(talk.mpc, self._circuit)
             talk.agree("another design, other parties or other settings", lambda: (self._digest, None))
             while True:
-                rows = talk.agree("other rows, or in another order", lambda: self._next(blocks))
+                rows = talk.agree("other rows, or in another order", lambda: self._next(blocks, charge))
                 if rows is None:
                     talk.end()
                     return
@@ -320,9 +323,13 @@ class _Run:
                 none = np.zeros(0, dtype=np.uint8)
                 yield SharedBlock(rows.ids, none if opened is None else shared.answers(opened))
 
-    def _next(self, blocks: Iterator[_Rows]) -> tuple[bytes, _Rows | None]:
+    def _next(self, blocks: Iterator[_Rows], charge: Callable[..., tuple[bytes, None]]) -> tuple[bytes, _Rows | None]:
+        """The next rows, which the ledger covers: else no party charges its own for what will not be opened."""
         rows = next(blocks, None)
-        return (bytes(32), None) if rows is None else (rows.digest(attendance=bool(self._parties.voters)), rows)
+        if rows is None:
+            return bytes(32), None
+        charge(rows, check=True)
+        return rows.digest(attendance=bool(self._parties.voters)), rows
 
     async def _present(self, shared: Shared, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Who is present, which is public: 0 or 1, shape (K, n)."""

@@ -14,8 +14,8 @@ import pytest
 
 import darrm
 from darrm.cli import main
-from darrm.errors import InputError
-from darrm.interop import Parties, shared_labels, split_votes
+from darrm.errors import InputError, MissingExtraError
+from darrm.interop import Parties, shared_labels, shared_talk, split_votes
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("mpyc") is None, reason="MPyC is not installed: darrm[shared]"),
@@ -224,9 +224,9 @@ def test_each_party_charges_its_own_ledger(folder: Path) -> None:
     assert [one["error"] for one in first] == ["PartyError", "BudgetError", "PartyError"]
     assert [len(one["blocks"]) for one in first] == [1, 1, 1]
     assert "p1 stopped: its ledger does not cover" in first[0]["message"]
-    assert [book.status()["released"] for book in books] == [4, 2, 4]  # two of the block that p1 ended
+    assert [book.status()["released"] for book in books] == [2, 2, 2]  # none of the block that p1 ended
     assert [len(one["blocks"]) for one in again] == [0, 0, 0]  # the ids have a label
-    assert [book.status()["released"] for book in books] == [4, 2, 4]
+    assert [book.status()["released"] for book in books] == [2, 2, 2]
     assert {one["error"] for one in again} == {"RepeatedIdError"}
 
 
@@ -321,6 +321,14 @@ def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -
     for votes in ([0, 2], [0.5, 1], ["a"], [[np.nan]]):
         with pytest.raises(InputError):
             split_votes(NOISY, parties, votes)
+
+
+@pytest.mark.parametrize("found", ["0.10", "0.12.1", "1.11"])
+def test_other_versions_of_mpyc_are_refused(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_talk, "version", lambda name: found)
+    parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
+    with pytest.raises(MissingExtraError, match=rf"MPyC 0\.11, .* Got {found}\. Run"):
+        next(shared_labels(NOISY, [ALL[:, :1]], parties, "a"))
 
 
 def test_labels_go_to_parties_alone() -> None:
