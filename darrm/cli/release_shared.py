@@ -86,7 +86,8 @@ def command(
 ) -> None:
     """Release labels by the noise of the design in FILE together with other parties, over secret shares.
 
-    Only the labels are opened, if fewer than half of the parties pool what they see and all follow the protocol.
+    Only the labels are opened, if fewer than half of the parties pool what they see and all follow the protocol. Who is
+    absent is public.
     """
     from darrm import votes
     from darrm.accounting.ledger import Ledger
