@@ -262,7 +262,7 @@ class Ledger:
     ) -> None:
         """Raise what `charge` with these arguments would raise now; nothing is charged.
 
-        Others may charge the ledger after this returns, so it is no substitute for a charge.
+        Others may charge the ledger after this returns, so charge before you release.
         """
         with suppress(_UndoneError), self._charging(what, n, adjacency, "", ids, again):
             raise _UndoneError
