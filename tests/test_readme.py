@@ -63,7 +63,7 @@ def test_the_story_prints_what_it_says(
             shown = shown_after(CLINICS[CLINICS.index(f"`darrm {command[0]}` prints") :])
             assert out.split() == shown.split(), f"docs/clinics.md must show what the command prints:\n{out}"
     assert len(Path("labels.csv").read_text(encoding="utf-8").splitlines()) == 101
-    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 6
+    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.db"]) == 6
     assert not Path("more.csv").exists()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -42,6 +42,10 @@ _MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
 _HISTORY = "number time host what digest n note stream ids ids_digest lease"
 COLUMNS = tuple(_HISTORY.split())
+
+
+class _UndoneError(Exception):
+    """Ends a transaction without effect."""
 
 
 class Balance(NamedTuple):
@@ -248,12 +252,43 @@ class Ledger:
         OutputError
             If a file cannot be written.
         """
+        with self._charging(what, n, adjacency, note, ids, again):
+            pass
+
+    def check(
+        self,
+        what: object,
+        n: int = 1,
+        *,
+        adjacency: str | None = None,
+        ids: Iterable[str] | Batch | None = None,
+        again: bool = False,
+    ) -> None:
+        """Raise what `charge` with these arguments would raise now; nothing is charged.
+
+        Others may charge the ledger after this returns, so charge before you release.
+        """
+        with suppress(_UndoneError), self._charging(what, n, adjacency, "", ids, again):
+            raise _UndoneError
+
+    @contextmanager
+    def _charging(
+        self,
+        what: object,
+        n: int,
+        adjacency: str | None,
+        note: str,
+        ids: Iterable[str] | Batch | None,
+        again: bool,
+    ) -> Iterator[None]:
+        """Charge as `charge`, when the block ends well."""
         n, note, again = check_count("n", n, _MOST_AT_ONCE), checked_note(note), truth("again", again)
         before = self._state()
         check_planned(what, before.voters)
         account = account_of(what, adjacency, before.adjacency)  # may take long, so without the lock
         with batch_of(ids) as batch, self._store.changing() as change:
             self._charge(change, account, n, note, batch, again)
+            yield
 
     @contextmanager
     def releasing(

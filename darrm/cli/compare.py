@@ -313,9 +313,14 @@ def _at_one_total(
         common.draw(plot, lambda: plot_comparison_at_one_total(comparison))
     if as_json:
         bound = comparison.cost_at_least
-        common.print_json({"mechanisms": totals.comparison_values(comparison), "cost_at_least": bound})
+        of_plan = {"cost_at_least": bound, "counts": answer.counts, "fallback": answer.fallback}
+        common.print_json({"mechanisms": totals.comparison_values(comparison), **of_plan})
     else:
         totals.show_comparison(comparison)
+        known = plan_words.otherwise(answer)
+        if known:
+            common.console().print(f"Planned: {' '.join([plan_words.together(answer), *known])}")
+        common.console().print(plan_words.aggregator(answer))
         totals.show_assumptions(answer)
     common.wrote(out, plot)
 

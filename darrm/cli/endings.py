@@ -57,7 +57,8 @@ REPEATED = Ending(
 PARTY = Ending(
     7,
     "party-stopped",
-    "Another party of a release over shares stopped or has something else. Its block was not opened.",
+    "Another party of a release over shares stopped or has something else. The message says whether labels of its "
+    "block may be open.",
 )
 DEFECT = Ending(70, "defect", "darrm itself failed. Please report it.")
 INTERRUPTED = Ending(130, "interrupted", "Interrupted, such as by Ctrl-C.")

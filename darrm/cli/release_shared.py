@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
     from darrm.interop import Parties
 
-_MOST_VALUES = 255  # that a cell of a votes file can have
+_MOST_VALUES = 255  # that a cell of a votes file can have; half as many beside -1 for an absent voter
 _WAIT = 10  # seconds for the other processes of a trial to end
 
 
@@ -85,7 +86,8 @@ def command(
 ) -> None:
     """Release labels by the noise of the design in FILE together with other parties, over secret shares.
 
-    Only the labels are opened, if fewer than half of the parties pool what they see and all follow the protocol.
+    Only the labels are opened, if fewer than half of the parties pool what they see and all follow the protocol. Who is
+    absent is public.
     """
     from darrm import votes
     from darrm.accounting.ledger import Ledger
@@ -107,7 +109,7 @@ def command(
         if parties_path is not None:
             parties = Parties.read(parties_path)
         else:
-            parties = _of_trial(votes_path, problem, M)
+            parties = _of_trial(votes_path, design, M)
             party = parties.parties[0].name
             shared = ("--rows", rows) if rows is not None else ()
             also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public)
@@ -116,7 +118,8 @@ def command(
             raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Leave --out out.")
         names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
         mine = parties.brought(str(party))
-        blocks = votes.blocks(votes_path, names=names, voters=mine) if mine else _no_votes(votes_path)
+        read = partial(votes.blocks, votes_path, names=names, absent=design.absent, voters=mine)
+        blocks = read() if mine else _no_votes(votes_path)
         labels = shared_labels(
             design,
             blocks,
@@ -174,10 +177,10 @@ def _of_shares(design: Design, parties: Parties) -> int:
     """The values that a share can have."""
     from darrm.interop.shared import circuit_of
 
-    prime = circuit_of(design, parties).prime
-    if prime > _MOST_VALUES:
+    prime, most = circuit_of(design, parties).prime, _MOST_VALUES >> design.absent
+    if prime > most:
         raise InputError(
-            f"Files of shares are read for primes up to {_MOST_VALUES}. This design needs {prime}. Pass the shares as "
+            f"Files of shares are read for primes up to {most}. This design needs {prime}. Pass the shares as "
             "arrays to darrm.interop.shared_labels."
         )
     return prime
@@ -194,14 +197,16 @@ def _no_votes(path: Path) -> Iterator[Any]:
         yield VotesBlock(np.zeros((len(block.votes), 0), dtype=np.uint8), block.ids, None, has_ids=block.has_ids)
 
 
-def _of_trial(path: Path, problem: Any, M: Any) -> Parties:
+def _of_trial(path: Path, design: Design, M: Any) -> Parties:
     """Parties on this machine that divide the columns of a votes file among them."""
     from darrm import votes
     from darrm._validation import whole
     from darrm.interop import Parties
 
+    problem = design.problem
     m = whole("M", M, 3, problem.K)
-    voters = problem.voters or next(votes.blocks(path, K=problem.K, names=problem.names)).voters
+    first = partial(votes.blocks, path, K=problem.K, names=problem.names, absent=design.absent)
+    voters = problem.voters or next(first()).voters
     ends = [i * problem.K // m for i in range(m + 1)]
     return Parties.of(
         {"name": f"party {i + 1}", "address": f"127.0.0.1:{port}", "voters": list(voters[ends[i] : ends[i + 1]])}

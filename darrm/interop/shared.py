@@ -8,7 +8,8 @@ What is promised.  If all parties follow the protocol, fewer than half of them w
 and no more about others' votes. That is MPyC's promise for its operations (Shamir's secret sharing, multiplication by
 Gennaro, Rabin and Rabin; passive adversaries), and each operation here is one of them or affine in shares. Nothing is
 promised against parties that depart from the protocol: one that changes its part of a product can choose another
-noise than the design's. Voters can spoil labels by false votes, but that they are votes is checked.
+noise than the design's. Voters can spoil labels by false votes, but that they are votes is checked. Who is absent is
+not hidden: every party sees it, so it must not depend on the data, on votes or on their noise.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts, VotesBlock
 
-PROTOCOL = 1  # changes with every change of what parties exchange
+PROTOCOL = 2  # changes with every change of what parties exchange
 _TWO = (
     "Shares of voters that are no parties are of votes between two answers. Got a design with more classes. Let "
     "parties bring the votes."
@@ -54,6 +55,7 @@ def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDAr
         Between two answers.
     parties : Parties
     votes : array_like of 0 and 1, shape (n,) or (n, voters)
+        -1 for an absent voter, if the design is for absent voters; so are its shares.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDAr
     Raises
     ------
     InputError
-        If a vote is neither 0 nor 1, or the design has more answers.
+        If a vote is another number, or the design has more answers.
 
     Notes
     -----
@@ -82,13 +84,13 @@ def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDAr
     circuit = circuit_of(design, parties)
     if circuit.inputs > 1:
         raise InputError(_TWO)
-    ones = array("votes", votes, None, 0, 1, "[]", wholes=True).astype(np.int64)
+    ones = array("votes", votes, None, -design.absent, 1, "[]", wholes=True).astype(np.int64)
     p, points = circuit.prime, range(1, len(parties.parties) + 1)
     made = [np.zeros(ones.shape, dtype=np.int64) for _ in points]
     for _ in range(parties.threshold):
         drawn = np.array([secrets.randbelow(p) for _ in range(ones.size)], dtype=np.int64).reshape(ones.shape)
         made = [(share + drawn) * x % p for share, x in zip(made, points, strict=True)]
-    return [(share + ones) % p for share in made]
+    return [np.where(ones < 0, -1, (share + ones) % p) for share in made]
 
 
 def circuit_of(design: Design, parties: Parties) -> Circuit:
@@ -130,18 +132,20 @@ def shared_labels(
 ) -> Iterator[SharedBlock]:
     """Draw labels together with the other parties, of which each runs this in a process of its own, and open them.
 
-    For each block of rows the parties compare the digest of design, parties, ids and settings; share votes; check over
-    shares that they are votes; compute; charge their ledgers; and open the labels when all have charged. If a party
-    stops, says something else or is late, the block ends for all before anything of it is opened. Labels of the blocks
-    before stay released and charged.
+    The parties compare the digest of design, parties and settings. For each block of rows they compare ids, and say
+    whether their ledgers cover it; share votes; check over shares that they are votes; compute; charge their ledgers;
+    and open the labels when all have charged. If a party stops, says something else or is late, the block ends for all
+    before its labels are opened. Labels of the blocks before stay released and charged.
 
     Parameters
     ----------
     design : Design
-        The same at all parties. All its voters must vote. Labels of `Design.rounded` cost less.
+        The same at all parties. Labels of `Design.rounded` cost less. If it is for absent voters, who is absent must
+        not depend on the data, on votes or on their noise: all parties see it.
     blocks : iterable of VotesBlock or array_like, shape (n, voters of this party)
         The votes that this party brings, columns in the order of ``parties``, or its shares of all votes. Other parties
-        must have the same rows in the same order. A party that brings no votes passes arrays of no columns.
+        must have the same rows in the same order. A party that brings no votes passes arrays of no columns. An absent
+        voter has -1 if the design is for absent voters, and so has its share at every party.
     parties : Parties
     party : str
         The name of this one.
@@ -178,7 +182,8 @@ def shared_labels(
     Notes
     -----
     Products of each label, for one group of K voters, b bits and t = `Parties.threshold`: about 2 K + (2 + t) b; rounds
-    of messages: about log2(K) + log2(b) + log2(t) + 12 for each block. A process can have one run at a time, because
+    of messages: about log2(K) + log2(b) + log2(t) + 12 for each block, and again for each further vector of present
+    voters in it. A process can have one run at a time, because
     MPyC has one runtime.
 
     Examples
@@ -207,19 +212,27 @@ def shared_labels(
     again, tls = truth("again", again), truth("tls", tls)
     timeout = real("timeout", timeout, 0, ends="(]", hint="Pass seconds.")
 
-    def charge(rows: _Rows) -> tuple[bytes, None]:
+    def charge(rows: _Rows, *, check: bool = False) -> tuple[bytes, None]:
         if ledger is not None:
             ids = rows.ids if rows.has_ids else None
-            ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
+            if check:
+                ledger.check(design, len(rows.ids), ids=ids, again=again)
+            else:
+                ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
         return bytes(32), None
 
     below = circuit.prime if parties.voters else design.problem.n_classes
-    cut = _cut(blocks, len(parties.brought(party)), size, below)
+    cut = _cut(blocks, len(parties.brought(party)), size, below, absent=design.absent)
     return _Run(design, circuit, parties, me, size).labels(cut, charge, timeout, tls)
 
 
-def _cut(blocks: Iterable[VotesBlock | ArrayLike], width: int, size: int, below: int) -> Iterator[_Rows]:
-    """The rows, ``size`` at a time, whatever came at once; `InputError` for a cell that is not in 0, ..., below - 1."""
+def _cut(
+    blocks: Iterable[VotesBlock | ArrayLike], width: int, size: int, below: int, *, absent: bool
+) -> Iterator[_Rows]:
+    """The rows, ``size`` at a time, whatever came at once; `InputError` for a cell that is not in 0, ..., below - 1.
+
+    A cell may be -1 if voters may be ``absent``.
+    """
     kept: list[tuple[list[str], NDArray[Any]]] = []
     count, row, has_ids = 0, 1, False
     for block in blocks:
@@ -230,12 +243,13 @@ def _cut(blocks: Iterable[VotesBlock | ArrayLike], width: int, size: int, below:
             ids = list(map(str, range(row, row + len(cells))))
         if cells.ndim != 2 or cells.shape[1] != width:
             raise InputError(f"votes must have shape (n, {width}), a column for each voter. Got shape {cells.shape}.")
-        wrong = np.argwhere(~np.isin(cells, np.arange(below)))
+        wrong = np.argwhere(~np.isin(cells, np.arange(-absent, below)))
         if len(wrong):
             i, j = wrong[0].tolist()
             raise InputError(
-                f"A vote, or a share of one, must be an integer from 0 to {below - 1}. Got {shown(cells[i, j].item())} "
-                f"in row {row + i}, column {j}."
+                f"A vote, or a share of one, must be an integer from 0 to {below - 1}"
+                f"{' or, for an absent voter, -1' * absent}. Got {shown(cells[i, j].item())} in row {row + i}, column "
+                f"{j}."
             )
         row, at = row + len(cells), 0
         while at < len(cells):
@@ -261,9 +275,10 @@ class _Rows(NamedTuple):
         ids = Texts.of(text for texts, _ in parts for text in texts)
         return cls(ids, has_ids, np.concatenate([cells for _, cells in parts]))
 
-    @property
-    def digest(self) -> bytes:
-        return hashlib.sha256(self.ids.ends.tobytes() + self.ids.data).digest()
+    def digest(self, *, attendance: bool) -> bytes:
+        """Of the ids, and of who is absent if all parties have all columns."""
+        absent = np.packbits(self.cells < 0).tobytes() if attendance else b""
+        return hashlib.sha256(self.ids.ends.tobytes() + absent + self.ids.data).digest()
 
 
 class _Run:
@@ -271,10 +286,12 @@ class _Run:
 
     def __init__(self, design: Design, circuit: Circuit, parties: Parties, me: int, size: int) -> None:
         self._design, self._circuit, self._parties, self._me = design, circuit, parties, me
+        tables = (design, *design.fewer.values())
         agreed = {
             "protocol": PROTOCOL,
             "problem": problem_in_file(design.problem),
-            "table": [value.hex() for value in design.table.ravel().tolist()],
+            "tables": [[value.hex() for value in each.table.ravel().tolist()] for each in tables],
+            "without_votes": design.answers_without_votes if design.absent else None,
             "parties": [[party.name, *party.voters] for party in parties.parties],
             "voters": parties.voters,
             "labels_to": parties.labels_to,
@@ -283,14 +300,14 @@ class _Run:
         self._digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).digest()
 
     def labels(
-        self, blocks: Iterator[_Rows], charge: Callable[[_Rows], tuple[bytes, None]], timeout: float, tls: bool
+        self, blocks: Iterator[_Rows], charge: Callable[..., tuple[bytes, None]], timeout: float, tls: bool
     ) -> Iterator[SharedBlock]:
         """The labels of each block; see `shared_labels`."""
         with connected(self._parties, self._me, timeout, tls) as talk:
             shared = Shared(talk.mpc, self._circuit)
             talk.agree("another design, other parties or other settings", lambda: (self._digest, None))
             while True:
-                rows = talk.agree("other rows, or in another order", lambda: _next(blocks))
+                rows = talk.agree("other rows, or in another order", lambda: self._next(blocks, charge))
                 if rows is None:
                     talk.end()
                     return
@@ -299,16 +316,37 @@ class _Run:
                 if wrong.any():
                     talk.end()
                     raise self._no_vote(wrong, rows.ids)
-                hidden = talk.run(shared.labels(inputs))
+                present = talk.run(self._present(shared, rows.cells)) if self._design.absent else None
+                hidden = talk.run(shared.labels(inputs, present, self._parties.receivers[0]))
                 talk.agree("", partial(charge, rows))
                 opened = talk.run(shared.opened(hidden, self._parties.receivers), opening=True)
                 none = np.zeros(0, dtype=np.uint8)
                 yield SharedBlock(rows.ids, none if opened is None else shared.answers(opened))
 
-    async def _inputs(self, shared: Shared, cells: NDArray[np.int64]) -> Any:
-        """Shares of the votes of all voters, a row for each bit: shape (K (C - 1), n)."""
+    def _next(self, blocks: Iterator[_Rows], charge: Callable[..., tuple[bytes, None]]) -> tuple[bytes, _Rows | None]:
+        """The next rows, which the ledger covers: else no party charges its own for what will not be opened."""
+        rows = next(blocks, None)
+        if rows is None:
+            return bytes(32), None
+        charge(rows, check=True)
+        return rows.digest(attendance=bool(self._parties.voters)), rows
+
+    async def _present(self, shared: Shared, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Who is present, which is public: 0 or 1, shape (K, n)."""
         if self._parties.voters:
-            return shared.held(cells.T)
+            return np.asarray(cells.T >= 0, dtype=np.int64)
+        parts = []
+        for i, party in enumerate(self._parties.parties):
+            if party.voters:
+                own = cells.T if i == self._me else np.zeros((len(party.voters), len(cells)), dtype=np.int64)
+                parts.append(shared.secret((own >= 0).astype(np.int64), i))
+        opened = await shared.opened(shared.joined(parts))
+        return np.asarray(opened != 0, dtype=np.int64)
+
+    async def _inputs(self, shared: Shared, cells: NDArray[np.int64]) -> Any:
+        """Shares of the votes of all voters, a row for each bit: shape (K (C - 1), n). Absent voters have 0."""
+        if self._parties.voters:
+            return shared.held(np.maximum(cells, 0).T)
         parts, classes = [], np.arange(1, self._circuit.inputs + 1)
         for i, party in enumerate(self._parties.parties):
             if party.voters:
@@ -327,8 +365,3 @@ class _Run:
             f"What voter {shown(voter)} brought for the row with id {shown(list(ids)[row])} is not a vote. Nothing of "
             "this block was opened."
         )
-
-
-def _next(blocks: Iterator[_Rows]) -> tuple[bytes, _Rows | None]:
-    rows = next(blocks, None)
-    return (bytes(32), None) if rows is None else (rows.digest, rows)

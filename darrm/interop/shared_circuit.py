@@ -12,12 +12,15 @@ digits of U and c differ,
 f_i < p, so the product of all f_i and of t + 1 secret numbers from 1, ..., p - 1 is 0 in GF(p) if U < c, and uniform on
 1, ..., p - 1 if not: opened, it is the answer to U < c and nothing else. For several answers these are opened for all
 sums; as c_1 <= c_2 <= ..., they are the answer and nothing else too.
+
+Absent voters.  Who is absent is public. Rows with the same numbers of present voters are computed together, by the
+table of that attendance; the votes of absent voters are multiplied by 0, whatever was brought for them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +47,10 @@ class Circuit:
     parties : int
     voters : sequence of int, optional
         Which voter of the design each column is of; by default the first, the second, ...
+    present : tuple of int, optional
+        For absent voters: the numbers of present voters of each group, at least one in all. By default all.
+    prime : int, optional
+        As that of the circuit for all voters, which suffices for every attendance.
 
     Attributes
     ----------
@@ -57,9 +64,22 @@ class Circuit:
         Digits of each; one more than ``bits`` if a sum is 1, which U is always below.
     """
 
-    def __init__(self, design: Design, parties: int, voters: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        design: Design,
+        parties: int,
+        voters: Sequence[int] | None = None,
+        present: tuple[int, ...] | None = None,
+        prime: int = 0,
+    ) -> None:
+        sizes = [group.count for group in design.problem.groups]
+        present = tuple(sizes) if present is None else present
+        of_voters = np.repeat(np.arange(len(sizes)), sizes)
+        self._design, self._parties, self._voters, self._at = design, parties, voters, {present: self}
+        self._groups = of_voters if voters is None else of_voters[list(voters)]  # of each column
+        design = design.with_present(present)
         problem = design.problem
-        if design.encoding is encodings.SYMMETRIC:
+        if any(each.encoding is encodings.SYMMETRIC for each in (design, *design.fewer.values())):
             raise InputError(
                 "Labels over shares need a table of every vector of votes, whose probabilities are multiples of some "
                 "2^-bits. Got a symmetric table, which treats classes alike. Pass design.rounded(16)."
@@ -74,9 +94,9 @@ class Circuit:
         radices = np.repeat([group.count + 1 for group in problem.groups], self.inputs)
         strides = np.append(np.cumprod(radices[:0:-1])[::-1], 1)
         cases = votes.reshape(size, -1) @ strides
-        per_group = strides.reshape(-1, self.inputs)
-        steps = np.repeat(per_group, [group.count for group in problem.groups], axis=0)
-        self.steps = (steps if voters is None else steps[list(voters)]).ravel()
+        per_group = np.zeros((len(sizes), self.inputs), dtype=np.int64)
+        per_group[np.flatnonzero(present)] = strides.reshape(-1, self.inputs)
+        self.steps = per_group[self._groups].ravel()
         sums = [_sums(row) for row in design.encoding.exact(design.table, problem)]
         self.sums, self.bits = len(sums[0]), max(_bits(c) for row in sums for c in row)
         certain = any(c == 1 for row in sums for c in row)
@@ -84,8 +104,28 @@ class Circuit:
         whole = [[int(c * (1 << self.bits)) for c in row] for row in sums]
         digits = [[value // place % 2 for value in row for place in places] for row in whole]
         self.digits, self.certain = len(places), certain
-        self.prime = _prime_from(max(int(np.sum(radices - 1)), int(cases.max()), self.digits + 1, parties) + 1)
+        most = max(self.digits + 1, design.bits + 2 if design.absent else 0)  # of all attendances
+        self.prime = prime or _prime_from(max(int(np.sum(radices - 1)), int(cases.max()), most, parties) + 1)
         self.coefficients = np.array(digits, dtype=np.int64).T @ _lagrange(cases, self.prime) % self.prime
+
+    def attendances(self, present: Numbers) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
+        """Each vector of present voters, with the rows that have it; ``present`` is 0 or 1, shape (K, n)."""
+        counts = [present[self._groups == g].sum(axis=0) for g in range(len(self._design.problem.groups))]
+        each, which = np.unique(np.stack(counts, axis=1), axis=0, return_inverse=True)
+        for at, numbers in enumerate(each.tolist()):
+            yield tuple(numbers), np.flatnonzero(which.ravel() == at)
+
+    def with_present(self, present: tuple[int, ...]) -> Circuit:
+        """The circuit for so many present voters of each group, at least one in all, made at its first use."""
+        if present not in self._at:
+            self._at[present] = Circuit(self._design, self._parties, self._voters, present, self.prime)
+        return self._at[present]
+
+    def without_votes(self, n: int) -> Numbers:
+        """What `Shared.labels` is of for n rows without votes, shape (sums, n): all answers of least cost are alike."""
+        best = np.flatnonzero(self._design.answers_without_votes)
+        labels = best[uniform(np.full(n, len(best)))]
+        return np.asarray(np.arange(self.sums)[:, np.newaxis] < labels, dtype=np.int64)
 
     @property
     def work(self) -> int:
@@ -173,11 +213,28 @@ class Shared:
         b = self._made(values)
         return await self.opened(b * (1 - b))
 
-    async def labels(self, bits: Any) -> Any:
-        """Shares of what `answers` takes when it is opened, shape (sums * n,); complete when this returns."""
-        mpc, of, p = self._mpc, self._of, self._of.prime
+    async def labels(self, bits: Any, present: Numbers | None = None, drawer: int = 0) -> Any:
+        """Shares of what `answers` takes when it is opened, shape (sums * n,); complete when this returns.
+
+        ``present``, 0 or 1 for each voter and row, says who is present: the same at all parties. ``drawer`` draws the
+        labels of rows without votes, and so knows them.
+        """
         values = await self._values(bits)
-        n = values.shape[1]
+        if present is None:
+            return await self._labels(self._of, values)
+        made = np.zeros((self._of.sums, values.shape[1]), dtype=np.int64)
+        for numbers, rows in self._of.attendances(present):
+            if any(numbers):
+                seen = np.repeat(present[:, rows], self._of.inputs, axis=0)
+                part = await self._labels(self._of.with_present(numbers), values[:, rows] * seen)
+            else:
+                part = self.secret(self._of.without_votes(len(rows)), drawer)
+            made[:, rows] = (await self._values(part)).reshape(len(made), len(rows))
+        return self._made(made.ravel())
+
+    async def _labels(self, of: Circuit, values: Numbers) -> Any:
+        """`labels` of rows of one attendance, from this party's shares of the bits."""
+        mpc, p, n = self._mpc, of.prime, values.shape[1]
         coins = self._signs(of.bits, n)
         powers = x = self._made(of.steps[np.newaxis] @ values)
         while powers.shape[0] < of.coefficients.shape[1] - 1:

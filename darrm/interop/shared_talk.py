@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from darrm.interop.shared_parties import Parties
 
 T = TypeVar("T")
 
+_MPYC = "0.11"
 _BYTES = 257  # the field in which digests are compared
 _SAID: dict[type[DarrmError], tuple[int, str]] = {
     BudgetError: (1, "its ledger does not cover these labels"),
@@ -29,6 +31,7 @@ class Talk:
 
     def __init__(self, parties: Parties, me: int, timeout: float, tls: bool) -> None:
         self._names, self._me, self._timeout = [party.name for party in parties.parties], me, timeout
+        _check_version()
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         self.mpc = _runtime(parties, me, tls)
@@ -167,6 +170,19 @@ def connected(parties: Parties, me: int, timeout: float, tls: bool) -> Iterator[
         talk.close()
 
 
+def _check_version() -> None:
+    """`MissingExtraError` unless MPyC is installed in the version whose promises darrm relies on."""
+    try:
+        found = version("mpyc")
+    except ImportError:
+        raise MissingExtraError("Labels over shares need MPyC. Run: pip install 'darrm[shared]'") from None
+    if found.split(".")[:2] != _MPYC.split("."):  # others may send or promise other things
+        raise MissingExtraError(
+            f"Labels over shares need MPyC {_MPYC}, whose promises darrm relies on. Got {found}. Run: pip install "
+            "'darrm[shared]'"
+        )
+
+
 def _runtime(parties: Parties, me: int, tls: bool) -> Any:
     """MPyC's runtime for this party.
 
@@ -184,7 +200,5 @@ def _runtime(parties: Parties, me: int, tls: bool) -> Any:
 
             sys.argv = ["darrm", *options]
             return runtime.setup()
-    except ImportError:
-        raise MissingExtraError("Labels over shares need MPyC. Run: pip install 'darrm[shared]'") from None
     finally:
         sys.argv = before

@@ -390,7 +390,8 @@ def aggregator(plan: Plan) -> str:
     together = (
         f"All votes together are ({at_least(plan.aggregator)}, {exactly(plan.total_delta)})-DP for any one record"
     )
-    trusted = "The aggregator, who receives them, must be trusted with them; darrm release-shared needs no aggregator."
+    shared = "" if _noisy_max(plan) else "; darrm release-shared needs none, if all its parties follow the protocol"
+    trusted = f"The aggregator, who receives them, must be trusted with them{shared}."
     if plan.voters == "fixed":
         return f"{together}, from voters of {epsilon} each, over all answers of the voter together. {trusted}"
     return f"{together}, from votes of {epsilon} each. {trusted}"

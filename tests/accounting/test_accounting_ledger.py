@@ -140,6 +140,21 @@ def test_nothing_is_charged_in_part(book: Ledger, design: darrm.Design, allowed:
     assert book.status()["left"] == 0
 
 
+def test_a_check_says_what_a_charge_would_and_charges_nothing(book: Ledger, design: darrm.Design, allowed: int) -> None:
+    book.check(design, allowed, ids=map(str, range(allowed)))
+    with pytest.raises(darrm.BudgetError):
+        book.check(design, allowed + 1)
+    before = book.path.read_bytes()
+    book.check(design, allowed)
+    assert book.path.read_bytes() == before
+    book.charge(design, 2, ids=["a", "b"])
+    with pytest.raises(darrm.errors.RepeatedIdError):
+        book.check(design, ids=["b"])
+    book.check(design, ids=["c"])
+    book.charge(design, allowed - 2, ids=map(str, range(allowed - 2)))
+    assert book.released(design) == allowed
+
+
 def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     out.write_text("what stood here before\n")

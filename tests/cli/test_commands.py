@@ -69,6 +69,20 @@ def test_solve_json_has_the_guaranteed_keys(capsys: pytest.CaptureFixture[str]) 
     assert got["seconds"] > 0
 
 
+def test_a_comparison_at_one_total_says_who_sees_what(capsys: pytest.CaptureFixture[str]) -> None:
+    """What counts and labels guarantee where the randomizer is known, and what all votes do, as in a plan."""
+    budget = ["--queries", "3", "--total-epsilon", "3", "--total-delta", "1e-5", "--voters", "fresh"]
+    voters = ["--K", "5", "--epsilon", "1", "--base-accuracy", ".8", "--max-affected", "1"]
+    given = ["compare", *voters, *budget, "--randomizer", "response", "--colluders", "0"]
+    got = run_json(capsys, *given)
+    assert got["mechanisms"][0]["total"] < got["counts"] <= got["mechanisms"][0]["aggregator"]
+    assert main(given) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"The counts of the votes, without the votes, are ({got['counts']:.5f}"[:-2] in out
+    assert "darrm release-shared needs none, if all its parties follow the protocol" in out
+    assert run_json(capsys, "compare", *voters, *budget)["counts"] is None
+
+
 @pytest.mark.parametrize("command", ["solve", "verify", "compare"])
 def test_json_is_strict_where_numbers_overflow(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str

@@ -14,8 +14,8 @@ import pytest
 
 import darrm
 from darrm.cli import main
-from darrm.errors import InputError
-from darrm.interop import Parties, shared_labels, split_votes
+from darrm.errors import InputError, MissingExtraError
+from darrm.interop import Parties, shared_labels, shared_talk, split_votes
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("mpyc") is None, reason="MPyC is not installed: darrm[shared]"),
@@ -109,6 +109,40 @@ def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_absent_voters(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of several attendances in one block: of parties that bring votes, of shares, and by the command."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=0.5)], epsilon=1.5)
+    one_is_enough = darrm.objectives.rule(darrm.objectives.at_least(1), [0.7])
+    design = darrm.solve(problem, objective=one_is_enough, absent=True)  # without noise
+    design.save(folder / "absent.json")
+    votes = np.array([[i // 9 - 1, i // 3 % 3 - 1, i % 3 - 1] for i in range(27)])
+    labels = (votes == 1).any(axis=1).astype(int).tolist()
+    for present in [*design.fewer, (3,)]:
+        np.testing.assert_allclose(design.with_present(present).table, [0] + [1] * present[0], atol=1e-12)
+    assert design.without_votes == 0
+    parties = Parties.of([{"name": name, "address": f"{name}:1"} for name in ("p0", "p1", "p2")], list("abc"))
+    shares = split_votes(design, parties, votes)
+    held = [{"design": str(folder / "absent.json"), "timeout": 20, "votes": share.tolist()} for share in shares]
+    other = [*held[:2], {**held[2], "votes": np.where(shares[2] < 0, 0, shares[2]).tolist()}]  # of who is absent
+    apart = {**told(folder, votes, "absent")[1], "votes": (votes[:, 1:2] % 2).tolist()}  # b is never absent
+    as_votes = told(folder, votes, "absent", rows=20)
+    of_shares = ({"told": each, "voters": list("abc")} for each in (held, other))
+    found = runs(folder, as_votes, *of_shares, [as_votes[0], {**apart, "rows": 20}, as_votes[2]])
+    assert [one["blocks"] for one in found[0]] == [[labels[:20], labels[20:]]] * 3
+    assert [one["blocks"] for one in found[1]] == [[labels]] * 3
+    assert {one["error"] for one in found[2]} == {"PartyError"}
+    assert "has other rows" in found[2][0]["message"]
+    one_more = [int(label or row[1] == -1) for label, row in zip(labels, votes.tolist(), strict=True)]
+    assert np.concatenate(found[3][0]["blocks"]).tolist() == one_more
+    monkeypatch.chdir(folder)
+    rows = ["a,b,c", *(",".join("" if vote < 0 else str(vote) for vote in row) for row in votes.tolist())]
+    Path("votes.csv").write_text("id," + "\n".join(f"{i},{row}" if i else row for i, row in enumerate(rows)))
+    arguments = ["release-shared", "absent.json", "--votes", "votes.csv", "-M", "3", "--out", "labels.csv"]
+    assert main(arguments) == 0, capsys.readouterr()
+    assert [int(row.split(",")[1]) for row in Path("labels.csv").read_text().split()[1:]] == labels
+
+
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl: it makes the certificates")
 def test_connections_are_encrypted_and_both_ends_show_certificates(folder: Path) -> None:
     """With --tls; a party whose certificate another authority signed is not let in."""
@@ -190,9 +224,9 @@ def test_each_party_charges_its_own_ledger(folder: Path) -> None:
     assert [one["error"] for one in first] == ["PartyError", "BudgetError", "PartyError"]
     assert [len(one["blocks"]) for one in first] == [1, 1, 1]
     assert "p1 stopped: its ledger does not cover" in first[0]["message"]
-    assert [book.status()["released"] for book in books] == [4, 2, 4]  # two of the block that p1 ended
+    assert [book.status()["released"] for book in books] == [2, 2, 2]  # none of the block that p1 ended
     assert [len(one["blocks"]) for one in again] == [0, 0, 0]  # the ids have a label
-    assert [book.status()["released"] for book in books] == [4, 2, 4]
+    assert [book.status()["released"] for book in books] == [2, 2, 2]
     assert {one["error"] for one in again} == {"RepeatedIdError"}
 
 
@@ -287,6 +321,14 @@ def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -
     for votes in ([0, 2], [0.5, 1], ["a"], [[np.nan]]):
         with pytest.raises(InputError):
             split_votes(NOISY, parties, votes)
+
+
+@pytest.mark.parametrize("found", ["0.10", "0.12.1", "1.11"])
+def test_other_versions_of_mpyc_are_refused(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_talk, "version", lambda name: found)
+    parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
+    with pytest.raises(MissingExtraError, match=rf"MPyC 0\.11, .* Got {found}\. Run"):
+        next(shared_labels(NOISY, [ALL[:, :1]], parties, "a"))
 
 
 def test_labels_go_to_parties_alone() -> None:

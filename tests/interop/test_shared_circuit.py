@@ -75,6 +75,59 @@ def released(design: darrm.Design, votes: Any, parties: int = 3, seed: int = 0) 
     return shamir_threads.together(parties, work, seed)
 
 
+def absent(classes: int) -> darrm.Design:
+    groups = [GROUP(2, epsilon=1.0), GROUP(1, epsilon=0.2)]
+    problem = darrm.DecisionProblem(groups, classes=classes, epsilon=1.2)
+    return darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.6]), absent=True).rounded(5)
+
+
+def with_absent(design: darrm.Design, classes: int) -> tuple[Any, Any]:
+    """Every vector of votes of which some may be -1, and the law of its label by the design of its present voters."""
+    votes = np.indices((classes + 1,) * 3).reshape(3, -1).T - 1
+    chances = []
+    for row in votes:
+        parts = [part[part >= 0] for part in np.split(row, [2])]
+        counts = [np.bincount(part, minlength=classes) for part in parts if len(part)]
+        own = design.with_present([len(part) for part in parts]) if counts else None
+        given = [count[1] for count in counts] if classes == 2 else counts
+        chances.append(design.answers_without_votes if own is None else np.ravel(own.probabilities(given)))
+    return votes, np.array(chances)
+
+
+@pytest.mark.parametrize(("classes", "draws"), [(2, 400), *thorough((2, 8_000), (3, 1_000))])
+def test_rows_with_absent_voters_have_the_law_of_their_attendance(classes: int, draws: int) -> None:
+    """What was brought for an absent voter has no effect; rows of all attendances are in one block."""
+    design = absent(classes)
+    circuit = Circuit(design, 3, [2, 0, 1])  # columns in another order
+    votes, chances = with_absent(design, classes)
+    given = np.repeat(votes[:, [2, 0, 1]], draws, axis=0)
+    present = (given >= 0).astype(np.int64).T
+    bits = bits_of(np.where(given < 0, classes - 1, given), circuit)
+
+    async def work(runtime: Any) -> Any:
+        shared = Shared(runtime, circuit)
+        return shared.answers(await shared.opened(await shared.labels(shared.secret(bits, 1), present, 2)))
+
+    made = [labels for labels, _ in shamir_threads.together(3, work)]
+    np.testing.assert_array_equal(made[0], made[1])
+    labels = made[0].reshape(len(votes), draws)
+    found = np.stack([(labels == answer).mean(axis=1) for answer in range(classes)], axis=1)
+    assert np.all(np.abs(found - chances) <= 5 * np.sqrt(chances * (1 - chances) / draws) + 1e-12)
+
+
+def test_one_field_suffices_for_every_attendance() -> None:
+    design = darrm.solve(
+        darrm.DecisionProblem([GROUP(3, epsilon=1.0)], epsilon=1.2),
+        objective=darrm.objectives.truth([0.7]),
+        absent=True,
+    )
+    circuit = Circuit(design, 3)
+    for present in [(3,), *design.fewer]:
+        of = circuit.with_present(present)
+        assert of.prime == circuit.prime > of.digits + 1
+        assert circuit.with_present(present) is of
+
+
 @pytest.mark.parametrize("name", [*DESIGNS])
 def test_each_digit_decides_exactly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every U, for every vector of counts: the answer is the number of sums that are at most U."""
