@@ -48,7 +48,7 @@ problem, fewer = content["problem"], content.get("fewer", [])
 K, most, epsilon = problem.get("K"), problem["max_affected"], problem["epsilon"]
 known = "format version problem objective gap certificate profile made_with sha256 gamma gamma_hex shape prior error "
 known += "disagreement table table_hex ordered expected_cost absent fewer present K m epsilon Delta delta max_affected "
-known += "adjacency groups classes none count names"
+known += "adjacency groups classes none count names planned_for"
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
     own = [[(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(p["present"], groups, strict=True) if n] for p in fewer]

@@ -13,13 +13,15 @@ def release(night: date) -> int:
     """The exit status of darrm: 0 done, 3 budget spent, 5 try again, 6 other votes under an id of before."""
     key, out = Path(f"keys/{night:%Y-%m}.key"), Path(f"labels/{night}.csv")
     if not key.exists():
-        subprocess.run([*DARRM, "key", str(key)], check=True)
+        made = subprocess.run([*DARRM, "key", str(key)])
+        if made.returncode:
+            return made.returncode
     command = [*DARRM, "release", "design.json", "--votes", f"votes/{night}.csv", "--out", str(out), "--overwrite"]
     command += ["--ledger", "ledger.db", "--key", str(key), "--note", str(night), "--json", "--log-json"]
     ended = subprocess.run(command, stdout=subprocess.PIPE)
-    answer = json.loads(ended.stdout)
     if ended.returncode:
         return ended.returncode
+    answer = json.loads(ended.stdout)
     left = answer["left"]
     print(f"{night}: {answer['labels']} labels, {answer['charged']} charged, left: {'any' if left is None else left}")
     if left is not None and left < 7 * answer["labels"]:

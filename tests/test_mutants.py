@@ -506,8 +506,8 @@ MISTAKES = [
     ),
     Mistake(
         "an id with other votes passes for a retry",
-        "accounting.ledger_ids:entered",
-        "_rows_before(db, batch, new, number, tags=True) => _rows_before(db, batch, new, number)",
+        "accounting.ledger_ids:enter",
+        "_rows_before(run, batch, new, number, tags=True) => _rows_before(run, batch, new, number)",
         (KEY, lambda tests, folder: tests.test_an_id_that_was_charged_otherwise_is_refused("votes", folder)),
     ),
     Mistake(
@@ -530,8 +530,8 @@ MISTAKES = [
     ),
     Mistake(
         "a charge is not written",
-        "accounting.ledger:Ledger.charge",
-        "write(self.path, state) => None",
+        "accounting.ledger_store:Store.changing",
+        "_write(run, text) => None",
         (LEDGER, lambda tests, folder: tests.test_what_is_spent_by_the_sum(folder)),
     ),
     # One budget for everything

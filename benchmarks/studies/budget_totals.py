@@ -100,7 +100,7 @@ def renyi(charges: Sequence[Charge]) -> float:
         elif isinstance(what, Pair):
             parts.append((Curve.of_guarantee(*what), n))
         else:
-            account: Any = account_of(what, None, NEIGHBOURS)
+            account: Any = account_of(what, None, NEIGHBOURS, "fresh")
             parts.append((account.curve, n))
 
     def pays(budget: float) -> bool:

@@ -44,18 +44,19 @@ def noise_of(release: object) -> float | None:
     return sigma
 
 
-def labels_of(release: object, ledger_adjacency: str) -> Labels | NoisyLabels:
+def labels_of(release: object, ledger_adjacency: str, voters: str) -> Labels | NoisyLabels:
     """The account of a design or of Gaussian noisy max, before its first label."""
     sigma = noise_of(release)
     if sigma is not None:
         return NoisyLabels.of(sigma)
     design = checked_design(release)
+    check_planned(design, voters)
     agree(design.problem.adjacency, ledger_adjacency, "The ledger")
     check_whole(design.problem)
     return Labels.of(design)
 
 
-def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
+def account_of(what: object, adjacency: str | None, ledger_adjacency: str, voters: str) -> Account:
     """The account of anything with a privacy loss, before it is charged.
 
     ``adjacency`` is the caller's statement for ``what``; a design and an event have their own, and noisy max is for a
@@ -70,10 +71,10 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
     if noise_of(what) is not None:
         if said is not None:
             agree(said, ledger_adjacency, "The ledger")
-        return labels_of(what, ledger_adjacency)
+        return labels_of(what, ledger_adjacency, voters)
     if isinstance(what, Design):
         agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
-        return labels_of(what, ledger_adjacency)
+        return labels_of(what, ledger_adjacency, voters)
     foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
     if foreign:
         from darrm.accounting.events import account_of_foreign

@@ -31,6 +31,7 @@ class Lease:
     ... )
     >>> lease = ledger.lease(design, 5)
     >>> lease.take(2)
+    0
     >>> lease.left
     3
     >>> lease.close()
@@ -38,8 +39,11 @@ class Lease:
     2
     """
 
-    def __init__(self, store: Store, account: str, number: int, n: int, note: str, batch: Batch | None) -> None:
-        self._store, self._account, self._number, self._n, self._note = store, account, number, n, note
+    def __init__(
+        self, store: Store, account: str, charge: tuple[int, str], n: int, note: str, batch: Batch | None
+    ) -> None:
+        self._store, self._account, self._n, self._note = store, account, n, note
+        self._number, self._seal = charge  # of the charge of all its labels
         self._batch, self._taken, self._process = batch, 0, os.getpid()
         self._open, self._ended, self._lock = True, False, threading.Lock()
 
@@ -48,8 +52,13 @@ class Lease:
         """The number of labels that can still be taken."""
         return self._n - self._taken if self._open else 0
 
-    def take(self, n: int = 1) -> None:
+    def take(self, n: int = 1) -> int:
         """Take ``n`` labels; with ids, those of the next ``n`` ids. Release them after it.
+
+        Returns
+        -------
+        int
+            The number of labels that were taken before, so that threads know which ids are theirs.
 
         Raises
         ------
@@ -70,6 +79,7 @@ class Lease:
                     f"{NOTHING_CHARGED} Take another lease."
                 )
             self._taken += n
+            return self._taken - n
 
     def close(self) -> None:
         """Give back what was not taken, once. In a process that was forked off it does nothing.
@@ -78,6 +88,8 @@ class Lease:
         ------
         OutputError
             If the ledger cannot be written. The labels stay charged until `close` is called again.
+        InputError
+            If the ledger has no charge of this lease, such as a restored copy from before it.
         """
         with self._lock:
             if self._process != os.getpid() or self._ended:
@@ -89,6 +101,12 @@ class Lease:
 
     def _give_back(self, left: int) -> None:
         with self._store.changing() as change:
+            own = "SELECT 1 FROM charges WHERE number = ? AND seal = ?"
+            if not change.run(own, (self._number, self._seal)).fetchall():
+                raise InputError(
+                    f"{self._store.path} has no charge of this lease: it is another ledger, or an older copy. Nothing "
+                    "was given back. Restore the newest ledger, or treat its budget as spent."
+                )
             given = "SELECT 1 FROM charges WHERE lease = ? AND number > ?"
             if change.run(given, (self._number, self._number)).fetchall():
                 return  # by an earlier call, whose answer was lost

@@ -199,7 +199,7 @@ class Ledger:
                 'or use rule "basic".'
             )
         if design is not None:
-            account = labels_of(design, neighbours)
+            account = labels_of(design, neighbours, kind)
             _accounts_of(state, account)[account.name] = account
             _check_pays(state, account, design)
         Store(path).create(state)
@@ -284,8 +284,7 @@ class Ledger:
         """Charge as `charge`, when the block ends well."""
         n, note, again = check_count("n", n, _MOST_AT_ONCE), checked_note(note), truth("again", again)
         before = self._state()
-        check_planned(what, before.voters)
-        account = account_of(what, adjacency, before.adjacency)  # may take long, so without the lock
+        account = account_of(what, adjacency, before.adjacency, before.voters)  # may take long, so without the lock
         with batch_of(ids) as batch, self._store.changing() as change:
             self._charge(change, account, n, note, batch, again)
             yield
@@ -320,8 +319,7 @@ class Ledger:
         checked_note(note)
         again = truth("again", again)
         before = self._state()
-        check_planned(design, before.voters)
-        account = labels_of(design, before.adjacency)
+        account = labels_of(design, before.adjacency, before.voters)
         if callable(n):
             if not before.ids:  # else rows that have a label are told from a spent budget, when their ids are known
                 self._take(before, account, 1)  # in memory only
@@ -379,16 +377,15 @@ class Ledger:
         ...     "shared.db", design, total_epsilon=4, total_delta=1e-6, voters="fresh"
         ... )
         >>> with ledger.lease(design, 5) as lease:
-        ...     lease.take(3)
-        ...     print(ledger.released(design), lease.left)
-        5 2
+        ...     first = lease.take(3)
+        ...     print(first, ledger.released(design), lease.left)
+        0 5 2
         >>> ledger.released(design)
         3
         """
         n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
         before = self._state()
-        check_planned(design, before.voters)
-        account = labels_of(design, before.adjacency)
+        account = labels_of(design, before.adjacency, before.voters)
         if before.rule == "composed":
             raise InputError(
                 f'{self.path} has the rule "composed", whose charges are fixed in advance. Charge the labels, or keep '
@@ -402,7 +399,8 @@ class Ledger:
                 )
             number = change.number
             self._charge(change, account, n, note, batch, False, lease=number)
-        return Lease(self._store, account.name, number, n, note, batch)
+            charge = number, change.state.chain
+        return Lease(self._store, account.name, charge, n, note, batch)
 
     def status(self) -> dict[str, Any]:
         """The charges and the remaining budget.
@@ -708,7 +706,7 @@ def _accounts_of(state: State, account: Account) -> dict[str, Any]:
 
 def _known(state: State, design: object) -> Labels | NoisyLabels:
     """The account of a release, a new one if it was not charged before."""
-    account = labels_of(design, state.adjacency)
+    account = labels_of(design, state.adjacency, state.voters)
     return state.of_labels.get(account.name, account)
 
 

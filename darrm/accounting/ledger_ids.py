@@ -166,6 +166,9 @@ def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = Fals
             repeated += len(rows) - inserted
             if repeated and not again:
                 _refuse(run, batch, new, number)
+            if repeated:  # a lease that entered them first, and is given back, leaves them charged
+                own = f"SELECT digest FROM {_ROWS}"
+                run(f"UPDATE charged SET number = ? WHERE digest IN ({own})", (number, len(rows), digests))
     return Entered(skipped, repeated)
 
 
@@ -201,9 +204,9 @@ def _refuse(run: Run, batch: Batch, new: NDArray[np.intp], number: int) -> None:
         if batch.tags:
             raise RepeatedIdError(
                 f"{len(rows)} ids were charged before, with other votes, another key or design, or none; first "
-                f"{shown(text)}. {NOTHING_CHARGED} Use the key, design and votes of then, which give the "
-                "label of then, or leave these rows out; rows of other votes need other ids. Which rows these are can "
-                f"depend on votes, so keep this message where the votes are.{hint_of(text)}"
+                f"{shown(text)}. {NOTHING_CHARGED} Use the key, design and votes of then, which give the labels of "
+                "then. Do not leave out or rename just these rows: which they are can depend on votes. Leave out, or "
+                f"give new ids, all rows that have labels, and keep this message where the votes are.{hint_of(text)}"
             )
         many = f"{len(rows)} ids were charged before, first" if len(rows) > 1 else "One id was charged before:"
         raise RepeatedIdError(

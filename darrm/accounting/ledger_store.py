@@ -2,8 +2,8 @@
 
 A charge is one transaction: the row of the history, the ids of its labels and the new state take effect together, or
 not at all. The seal of the state is a checksum of its text; that of a charge also covers the charge before it, and the
-state holds the last one. So a change of any of them without the others is found. Checksums are no secret: whoever may
-write can also seal.
+state holds the last one. So a change of the state or of a charge without the others is found; ids have no seal.
+Checksums are no secret: whoever may write can also seal.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class Store:
         this one is alive and moves them itself.
         """
         place = part.path.with_suffix(".waiting")
-        waiting = Waiting(os.path.abspath(place), os.path.abspath(out), self._host)
+        waiting = Waiting(os.path.abspath(place), os.path.abspath(out), self.host)
         with locked(place):
             os.rename(part.path, place)
             try:
@@ -275,7 +275,7 @@ class Store:
                 ) from error
 
     @property
-    def _host(self) -> str:
+    def host(self) -> str:
         """The host in whose folders labels wait: "" for a file, since whoever opens it sees the same disk."""
         return socket.gethostname() if isinstance(self.path, str) else ""
 
@@ -296,7 +296,7 @@ class Store:
     def _recovered(self, waiting: Waiting) -> bool:
         """Finish the move of labels whose process has ended; returns whether that is done."""
         part = Path(waiting.part)
-        if waiting.host != self._host or not part.parent.is_dir():  # it may come back with the labels
+        if waiting.host != self.host or not part.parent.is_dir():  # it may come back with the labels
             return False
         try:
             with locked(part, wait=False), self.changing() as change:

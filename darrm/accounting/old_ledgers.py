@@ -7,25 +7,27 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.ledger_state import AGAIN, FORMAT, VERSION, State, state_of
 from darrm.accounting.ledger_store import Change, Charge, Store
-from darrm.errors import InputError, OutputError
+from darrm.errors import ExistsError, InputError, OutputError
 from darrm.storage import sealed_json
-from darrm.storage.atomic import resolved
+from darrm.storage.atomic import replacing, resolved
 from darrm.storage.locks import locked
 
-_OLD, _DONE = 4, ".imported"  # version of the format; ending of the name of a ledger that was imported
+_OLD, _DONE, _BEGUN = 4, ".imported", ".import"  # version of the format; endings of names
 _SAVED = "SELECT digest FROM charged WHERE batch <= ?"
 
 
 def import_ledger(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Ledger:
     """Make the ledger ``new`` with the budget and the charges of a ledger of an earlier darrm, and rename that one.
 
-    The old ledger, and its file of ids, get the ending ".imported": two ledgers of one budget would spend it twice.
+    The old ledger, and its file of ids, get the ending ".imported": two ledgers of one budget would spend it twice. A
+    file with the ending ".import" beside it names the new one meanwhile, so that an interrupted import ends there.
     Charges of one mechanism with one note are one charge of the new ledger, without a time.
 
     Parameters
@@ -43,11 +45,19 @@ def import_ledger(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> L
     OutputError
         If ``new`` cannot be written, or ``old`` cannot be renamed.
     """
-    path = resolved(old)
-    if path.suffix == _DONE:
+    path, store = resolved(old), Store(new)
+    if path.suffix == _DONE or (not path.exists() and path.with_name(path.name + _DONE).exists()):
         raise InputError(f"{path} was imported before, and a second import would be a second budget. Use that ledger.")
-    ids = path.with_name(path.name + ".ids")
+    ids, goal = (path.with_name(path.name + ending) for ending in (".ids", _BEGUN))
     with locked(path):
+        if path.is_file() and path.stat().st_nlink > 1:
+            raise InputError(f"{path} has a second name, which would be a second budget. Delete the other name first.")
+        begun = goal.read_text(encoding="utf-8") if goal.is_file() else ""
+        if begun not in ("", str(store.path)):
+            raise InputError(
+                f"The import of {path} into {begun} was interrupted, and another one would be a second budget. Run: "
+                f"darrm ledger import {path} {begun}"
+            )
         content = sealed_json.read(path, FORMAT, _OLD, "old ledger", AGAIN)
         state, notes, batches = _state(content, path)
         if batches and not ids.is_file():
@@ -59,13 +69,25 @@ def import_ledger(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> L
             for digest in _digests(ids, content["ids"]) if batches else ():
                 change.run("INSERT INTO charged VALUES (?, 1)", (digest,))
 
-        store = Store(new)
-        store.create(state, fill)
-        store.history()  # whose charges are those that it counts
+        # Labels that wait are in folders of this host.
+        state.leaving = [replace(waiting, host=store.host) for waiting in state.leaving]
+        if not (begun and store.exists()):
+            with replacing(goal) as file:
+                file.write(str(store.path).encode())
+            try:
+                store.create(state, fill)
+            except ExistsError:
+                goal.unlink()
+                raise
+        _, charges = store.history()  # which are those that it counts
+        made = [(charge.account, charge.n, charge.note) for charge in charges[: len(notes)]]
+        if made != [(note["name"], note["charged"], note["note"]) for note in notes]:
+            raise InputError(f"{store.path} does not have the charges of {path}. Pass another path for the new ledger.")
         try:
             for one in (path, ids):
                 if one.exists():
                     one.rename(one.with_name(one.name + _DONE))
+            goal.unlink()
         except OSError as error:
             raise OutputError(
                 f"{path} was imported, and could not be renamed: {error.strerror}. Delete it: two ledgers of one "

@@ -29,7 +29,8 @@ class Stream:
         if not isinstance(ledger, Ledger):
             raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
         self._ledger, self._name, self._again = ledger, checked_note(name, "stream"), truth("again", again)
-        self._account = labels_of(design, ledger.status()["adjacency"])
+        status = ledger.status()
+        self._account = labels_of(design, status["adjacency"], status["voters"])
         self._at = 0  # rows without ids so far
         self._warned = False
         self._goes_on = False  # whether a row was charged; later rows cannot be skipped

@@ -220,7 +220,7 @@ def _show(
             from darrm.design.design import Design
 
             left = "any number" if status["left"] is None else f"{status['left']}"
-            name = labels_of(design, status["adjacency"]).short_name
+            name = labels_of(design, status["adjacency"], status["voters"]).short_name
             kind = "design" if isinstance(design, Design) else "noisy max"
             text += f" Labels of this {kind} ({name}) that the remaining budget covers: {left}."
     common.console().print(text)

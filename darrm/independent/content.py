@@ -28,8 +28,8 @@ _OF_GROUP = {"count", "epsilon", "delta", "max_affected", "names", "randomizer",
 _OF_CERTIFICATE = {"holds", "needed_delta", "tight_epsilon", "worst_case", "probabilities", "rounding"}
 _OF_PART = {"present", "gap", "expected_cost", "table_hex"}
 _OF_ALL = {"format", "version", "problem", "objective", "gap", "certificate", "profile", "made_with", "sha256"}
-_OF_MAJORITIES = _OF_ALL | {"gamma", "gamma_hex", "shape", "prior", "error", "disagreement"}
-_OF_DECISIONS = _OF_ALL | {"table", "table_hex", "ordered", "expected_cost", "absent", "fewer"}
+_OF_MAJORITIES = _OF_ALL | {"planned_for", "gamma", "gamma_hex", "shape", "prior", "error", "disagreement"}
+_OF_DECISIONS = _OF_ALL | {"table", "table_hex", "ordered", "expected_cost", "absent", "fewer", "planned_for"}
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,8 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
             raise ValueError(f"adjacency must be a text of one line, not {neighbours!r:.80}")
         if type(content["profile"]) is not list:
             raise ValueError("profile must be a list")
+        if content.get("planned_for", "fresh") not in ("fresh", "fixed"):
+            raise ValueError(f"planned_for must be fresh or fixed, not {content['planned_for']!r:.80}")
         _only(_OF_DECISIONS if "groups" in problem else _OF_MAJORITIES, content, "a design")
         # A smaller epsilon is stricter, and nothing less private than the largest is worth its digits.
         points = ((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])

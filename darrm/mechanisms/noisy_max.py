@@ -119,7 +119,8 @@ class NoisyMax(OfCounts, ABC):
     def _law_bytes(self) -> bytes:
         """What stands for the mechanism where randomness is computed from a key."""
         noise = [float(getattr(self, name)).hex() for name in self._parameters]
-        return law_of([type(self).__name__, noise, self.K, self.classes])
+        classes = self.classes if self.problem is None else self.problem.classes  # names, by which labels are written
+        return law_of([type(self).__name__, noise, self.K, classes])
 
     def _labels(self, votes: NDArray[np.int64] | Sparse, words: WordSource) -> NDArray[np.int64]:
         if not isinstance(votes, np.ndarray):

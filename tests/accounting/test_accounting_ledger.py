@@ -173,7 +173,7 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "released; if it does, the budget holds in place of the total",
         "released": 2,
         "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
-        "charges": [{"what": account_of(design, None, "replace-one").said, "n": 2, "note": ""}],
+        "charges": [{"what": account_of(design, None, "replace-one", "fresh").said, "n": 2, "note": ""}],
         "waiting": [],
         "ids": 0,
         "by_key": 0,

@@ -187,3 +187,25 @@ def test_leases_of_killed_workers_stay_charged(book: Ledger, design: darrm.Desig
     assert [len(own) for own in lines] == [2, 2, 2]
     assert book.released(design) == 6 + 2 + 7  # those of the killed ones count whole
     assert book.remaining(design) == ALLOWED - 15
+
+
+def test_a_ledger_that_never_charged_a_lease_gets_nothing_back(book: Ledger, design: darrm.Design) -> None:
+    """A copy from before the lease is put back; what others charged stays charged."""
+    book.charge(design, 8)
+    before = Path(book.path).read_bytes()
+    lease = book.lease(design, 10)
+    lease.take(5)
+    Path(book.path).write_bytes(before)
+    with pytest.raises(darrm.InputError, match="has no charge of this lease"):
+        lease.close()
+    assert book.released(design) == 8
+
+
+def test_an_id_that_was_charged_again_stays_when_its_lease_is_given_back(tmp_path: Path) -> None:
+    design = darrm.solve(K=5, m=1, epsilon=0.1, max_affected=1)
+    book = Ledger.create(tmp_path / "fixed.db", design, total_epsilon=9.0, total_delta=0.0, voters="fixed")
+    with book.lease(design, 2, ids=["a", "b"]) as lease:
+        book.charge(design, ids=["b"], again=True)
+        assert (lease.take(), lease.left) == (0, 1)
+    with pytest.raises(darrm.errors.RepeatedIdError):
+        book.charge(design, ids=["b"])

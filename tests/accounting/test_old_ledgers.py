@@ -50,6 +50,31 @@ def test_a_ledger_is_imported_once(old: Path, tmp_path: Path, capsys: pytest.Cap
     assert not (tmp_path / "second.db").exists()
 
 
+def test_an_interrupted_import_ends_in_the_same_ledger(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: Path, name: Path) -> Path:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            import_ledger(old, tmp_path / "new.db")
+    with pytest.raises(darrm.InputError, match=rf"Run: darrm ledger import \S*old.json {tmp_path / 'new.db'}"):
+        import_ledger(old, tmp_path / "two.db")
+    assert not (tmp_path / "two.db").exists()
+    assert import_ledger(old, tmp_path / "new.db").status()["released"] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.db", "old.json.ids.imported", "old.json.imported"]
+    with pytest.raises(darrm.InputError, match="was imported before"):
+        import_ledger(old, tmp_path / "new.db")
+
+
+def test_a_second_name_of_an_old_ledger_is_refused(old: Path, tmp_path: Path) -> None:
+    (tmp_path / "second.json").hardlink_to(old)
+    with pytest.raises(darrm.InputError, match="has a second name"):
+        import_ledger(old, tmp_path / "new.db")
+
+
 def test_what_was_interrupted_is_finished(old: Path, tmp_path: Path) -> None:
     part, out = tmp_path / ".out.csv.x.waiting", tmp_path / "out.csv"
     part.write_text("id,label\na,1\n", encoding="utf-8")

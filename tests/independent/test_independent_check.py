@@ -108,6 +108,16 @@ def test_it_agrees_on_decisions(name: str, tmp_path: Path) -> None:
     assert (found.cases, found.bits) == (cost(content).cases, cost(content).bits)
 
 
+def test_a_design_of_a_plan_is_read(tmp_path: Path) -> None:
+    design = made("two groups").for_plan("fixed")
+    design.save(tmp_path / "plan.json")
+    content = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    assert content["planned_for"] == "fixed"
+    assert (check(content).wrong, check(content).loose) == ((), ())
+    with pytest.raises(darrm.InputError, match="planned_for must be fresh or fixed"):
+        check({**content, "planned_for": "frozen"})
+
+
 # Against the definitions, by other arithmetic and other lists: decimals of 150 digits, voter by voter.
 
 

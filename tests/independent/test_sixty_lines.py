@@ -37,6 +37,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "groups with delta": lambda: decision([Voters(2, 1.0, 1e-4), Voters(2, 0.2, 0.0, 1)], 1.0, 1e-3, max_affected=2),
     "not private": lambda: decision([Voters(5, math.inf)], 1.0, 0.0, max_affected=1),
     "absent voters": lambda: decision([Voters(2, 1.0), Voters(1, 0.5)], 1.0, absent=True),
+    "planned": lambda: decision([Voters(3, 0.5)], 1.0).for_plan("fixed"),
 }
 
 

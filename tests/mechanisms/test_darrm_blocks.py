@@ -237,3 +237,12 @@ def test_gathered_truth_values_of_other_bytes_are_refused() -> None:
     rows = [np.ones(MECHANISM.design.problem.K, dtype=np.int64), odd]
     with pytest.raises(darrm.InputError, match="0 or 1"):
         list(MECHANISM.release_blocks(rows))
+
+
+def test_a_design_for_fixed_voters_is_no_stream_of_a_ledger_of_fresh_ones(book: Ledger) -> None:
+    mechanism = darrm.mechanisms.DaRRM(DESIGN.for_plan("fixed"))
+    with pytest.raises(darrm.InputError, match="planned for fixed voters"):
+        next(mechanism.release_blocks([VOTES[:3]], ledger=book))
+    assert charged(book) == 0
+    with pytest.raises(darrm.InputError, match="planned for fixed voters"):
+        book.remaining(mechanism.design)

@@ -419,6 +419,15 @@ def test_a_key_goes_with_ids_and_neither_with_a_generator_nor_again(tmp_path: Pa
         mechanism.release(drawn(2), key=KEY, ids=["7", " 007"])
 
 
+def test_other_names_of_classes_are_another_law() -> None:
+    """Labels are written by name: equal counts under exchanged names are another row."""
+    kinds = [
+        darrm.mechanisms.GaussianNoisyMax(4.0, K=10, classes=names) for names in (2, ["cat", "dog"], ["dog", "cat"])
+    ]
+    assert len({kind._law_bytes() for kind in kinds}) == 3
+    assert kinds[1]._law_bytes() == darrm.mechanisms.GaussianNoisyMax(4.0, K=10, classes=["cat", "dog"])._law_bytes()
+
+
 def test_sparse_counts_take_no_key() -> None:
     """They are drawn otherwise, so that a row would have two labels."""
     counts = darrm.votes.counts([[0, 0, 1], [2, 2, 1]], 4, sparse=True)
