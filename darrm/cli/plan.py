@@ -99,8 +99,6 @@ def command(
             "--out",
             "design.json",
         )
-    elif not isinstance(made, Design) and made.max_affected > 1:  # which no ledger counts
-        suggest_release(out, made)
     else:
         ledger = out.with_name(f"{out.stem}-ledger.db")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]
