@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from darrm._validation import real
+from darrm._validation import MAX_SIZE, real, whole
 from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.releases import OneLabel, one_label
@@ -116,17 +116,19 @@ class NoisyLabels:
     sigma_hex: str
     charged: int
     allowed: int | None = None  # as of `Labels`
+    max_affected: int = 1  # votes of each label that one record can change
 
     @classmethod
-    def of(cls, sigma: float) -> NoisyLabels:
+    def of(cls, sigma: float, max_affected: int = 1) -> NoisyLabels:
         """The account of noise of this standard deviation before its first label."""
-        return cls(float(sigma).hex(), 0)
+        return cls(float(sigma).hex(), 0, max_affected=max_affected)
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> NoisyLabels:
         """The account in the content of a file; raises if the content is invalid."""
         account = cls(**content)
         real("sigma", account.sigma, 0, ends="()")
+        whole("max_affected", account.max_affected, 1, MAX_SIZE)
         return account
 
     @property
@@ -146,12 +148,13 @@ class NoisyLabels:
     @property
     def short_name(self) -> str:
         """The noise in print."""
-        return f"sigma {self.sigma:.6g}"
+        return f"sigma {self.sigma:.6g}" + f", max_affected {self.max_affected}" * (self.max_affected > 1)
 
     @property
     def name(self) -> str:
         """The name by which a ledger knows the noise."""
-        return _digest(["Gaussian noisy max", self.sigma.hex()])
+        several = [self.max_affected] if self.max_affected > 1 else []
+        return _digest(["Gaussian noisy max", self.sigma.hex(), *several])
 
 
 @dataclass

@@ -36,11 +36,6 @@ def noise_of(release: object) -> float | None:
             "darrm.accounting.compose certifies for all its queries, to a ledger of rule composed or basic."
         )
     sigma: float | None = getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
-    if sigma is not None and getattr(release, "max_affected", 1) > 1:
-        raise InputError(
-            f"A ledger counts one affected vote of noisy max. Got {release!r}. Charge the pair (epsilon, delta) that "
-            "darrm.accounting.compose certifies for all its labels, to a ledger of rule composed or basic."
-        )
     return sigma
 
 
@@ -48,7 +43,7 @@ def labels_of(release: object, ledger_adjacency: str, voters: str) -> Labels | N
     """The account of a design or of Gaussian noisy max, before its first label."""
     sigma = noise_of(release)
     if sigma is not None:
-        return NoisyLabels.of(sigma)
+        return NoisyLabels.of(sigma, getattr(release, "max_affected", 1))
     design = checked_design(release)
     check_planned(design, voters)
     agree(design.problem.adjacency, ledger_adjacency, "The ledger")
@@ -60,7 +55,7 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str, voter
     """The account of anything with a privacy loss, before it is charged.
 
     ``adjacency`` is the caller's statement for ``what``; a design and an event have their own, and noisy max is for a
-    change of one vote, whatever change of the records that is.
+    change of its ``max_affected`` votes, whatever change of the records that is.
 
     Raises
     ------

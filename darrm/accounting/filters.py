@@ -83,13 +83,14 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
     return Spent(divergence * (1 + 64 * _U * order), release.delta_infinity)
 
 
-def of_noisy_max(sigma: float, order: float) -> Spent:
-    """The divergence of one label of Gaussian noisy max for any votes: that of the noisy counts, order / sigma^2.
+def of_noisy_max(sigma: float, order: float, affected: int = 1) -> Spent:
+    """The divergence of one label of Gaussian noisy max for any votes: that of the noisy counts, order (t / sigma)^2.
 
-    One changed vote moves two counts by 1, a teacher that appears or falls silent only one. The label is computed from
-    the noisy counts, in both directions.
+    Each of the t ``affected`` votes that changes moves two counts by 1, a teacher that appears or falls silent only
+    one; they move the counts farthest where all move the same two. The label is computed from the noisy counts, in both
+    directions.
     """
-    return Spent(order / sigma / sigma * (1 + 4 * _U), 0.0)
+    return Spent(order / sigma / sigma * affected**2 * (1 + 8 * _U), 0.0)
 
 
 def of_curve(curve: Curve, order: float) -> Spent:

@@ -223,10 +223,11 @@ class Ledger:
         Parameters
         ----------
         what : Design, GaussianNoisyMax, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
-            A design and noisy max mean one label; that of noisy max is for a change of one vote, whatever change of the
-            records that is. An event is composed under the ledger's neighbouring relation; a Gaussian's
-            ``noise_multiplier`` counts half under "replace-one". A distribution must be pessimistic; the numbers of
-            distributions and events are not verified.
+            A design and noisy max mean one label; that of noisy max is for a change of its ``max_affected`` votes,
+            whatever change of the records that is, and all charges of noisy max have the same ``max_affected``.
+            An event is composed under the ledger's neighbouring relation; a Gaussian's ``noise_multiplier`` counts
+            half under "replace-one". A distribution must be pessimistic; the numbers of distributions and events are
+            not verified.
         n : int in [1, 2^53]
             Number of uses; for a design and noisy max, of labels.
         adjacency : str
@@ -420,6 +421,7 @@ class Ledger:
             * ``by_key``: number of these that were drawn by key (`darrm.mechanisms.LabelKey`).
             * ``computational``: whether the total is computational because of them: it holds in feasible time, against
               whoever does not have the key. A total that covers the fixed voters themselves needs no secret key.
+            * ``affected_votes``: the number of votes of a label of noisy max that one record can change.
             * ``streams``: number of rows without ids charged for each stream, by its name.
             * ``again``: number of labels of fresh voters whose rows may have had a label before.
             * ``fallback_epsilon``: the second budget, None without one.
@@ -442,6 +444,7 @@ class Ledger:
             "ids": state.ids,
             "by_key": state.by_key,
             "computational": state.computational,
+            "affected_votes": state.affected_votes,
             "streams": dict(state.streams),
             "again": state.again,
             "fallback_epsilon": state.fallback_epsilon,

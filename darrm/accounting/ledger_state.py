@@ -83,6 +83,12 @@ class State:
         return sum(account.charged for account in self.of_labels.values())
 
     @property
+    def affected_votes(self) -> int:
+        """The number of votes of one label of noisy max that one record can change; that of all that were charged."""
+        charged = [account.max_affected for account in self.noisy.values() if account.charged]
+        return max(charged or [account.max_affected for account in self.noisy.values()], default=1)
+
+    @property
     def of_designs(self) -> int:
         """The number of labels of all designs."""
         return sum(account.charged for account in self.designs.values())

@@ -18,20 +18,27 @@ from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import assumption
 
-ONE_VOTE = (
-    "a change of one record changes one vote of noisy max at most, or adds or takes away one, and every label has new "
-    "noise"
-)
-
 
 def conditions(state: State) -> list[str]:
     """The assumptions on the rows of votes, in words."""
     charged = any(account.charged for account in state.accounts.values())
     labels = [account.problem for account in state.designs.values() if account.charged or not charged]
     known = [f"{assumption(problem)}" for problem in labels if problem.known]
-    noisy = [ONE_VOTE] if any(account.charged or not charged for account in state.noisy.values()) else []
+    noisy = (
+        [_of_votes(state.affected_votes)]
+        if any(account.charged or not charged for account in state.noisy.values())
+        else []
+    )
     secret = ["the key of labels by key is as secret as the votes"] if state.computational else []
     return [*dict.fromkeys(known), *noisy, *_of_rows(state, labels, charged=charged), *secret]
+
+
+def _of_votes(affected: int) -> str:
+    votes, gone = ("one vote", "one") if affected == 1 else (f"{affected} votes", "as many")
+    return (
+        f"a change of one record changes {votes} of noisy max at most, or adds or takes away {gone}, and every label "
+        "has new noise"
+    )
 
 
 def _of_rows(state: State, labels: list[AnyProblem], *, charged: bool) -> list[str]:

@@ -155,6 +155,12 @@ def _check_known(state: State, account: Labels | NoisyLabels) -> None:
             "and reveal randomness that protects the others. Keep a ledger for noisy max, of other votes."
         )
     if isinstance(account, NoisyLabels):
+        others = {other.max_affected for other in state.noisy.values() if other.charged} - {account.max_affected}
+        if others:  # the condition of the total is one for all labels of noisy max
+            raise InputError(
+                f"This ledger charges noisy max for max_affected = {min(others)}. Got {account.max_affected}. Pass the "
+                "largest number of votes that one record can change in every mechanism."
+            )
         return
     if state.voters == "fixed":
         check_fresh(account.problem)
@@ -277,7 +283,7 @@ def _more_noisy(state: State, account: NoisyLabels) -> int:
     if state.rule == "exact":
         return max(0, _limit_of_noise(state, account) - account.charged)
     if state.rule == "renyi":
-        return _more_by_divergence(state, filters.of_noisy_max(account.sigma, _filter(state).order))
+        return _more_by_divergence(state, _divergence(account, _filter(state).order))
     if state.rule == "basic":
         _guarantee(account)
 
@@ -400,7 +406,7 @@ def _divergence(account: Account, order: float) -> filters.Spent:
     if isinstance(account, Labels):
         return filters.of_release(account.label().gives(), order)
     if isinstance(account, NoisyLabels):
-        return filters.of_noisy_max(account.sigma, order)
+        return filters.of_noisy_max(account.sigma, order, account.max_affected)
     return filters.of_curve(account.curve, order)
 
 
@@ -429,7 +435,7 @@ def curve_beside(state: State, account: Account | None = None) -> Curve:
         if isinstance(other, Other):
             parts.append(other.part())
         elif isinstance(other, NoisyLabels):
-            parts.append((noisy_curve(other.sigma, other.charged, delta), 1))
+            parts.append((noisy_curve(other.sigma, other.charged, delta, other.max_affected), 1))
         elif state.voters == "fresh":
             parts.append((labels_curve(other.label(), other.charged, delta), 1))
     if state.voters == "fixed" and state.of_designs:
@@ -514,13 +520,14 @@ def _limit(state: State, account: Labels) -> int:
 
 def _limit_of_noise(state: State, account: NoisyLabels) -> int:
     """The number of labels of noisy max in all that the budget covers: as in the file, if that is certified again."""
-    return _noisy_within(account.sigma, state.total_epsilon, state.total_delta, state.limit(account))
+    noise = account.sigma, account.max_affected
+    return _noisy_within(noise, state.total_epsilon, state.total_delta, state.limit(account))
 
 
 @lru_cache(maxsize=64)
-def _noisy_within(sigma: float, epsilon: float, delta: float, most: int) -> int:
+def _noisy_within(noise: tuple[float, int], epsilon: float, delta: float, most: int) -> int:
     """The number of labels, at most ``most``; one total tells where these are within the budget."""
-    noisy = NoisyLabels.of(sigma)
+    noisy = NoisyLabels.of(*noise)
     if upper_of_any_votes(noisy, most, delta) <= epsilon:
         return most
     return queries_within(noisy, epsilon, delta, most).queries

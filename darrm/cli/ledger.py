@@ -193,7 +193,7 @@ def _show(
         for problem, absent in rests_on
     ]
     if status["rule"] == "exact" and not rests:
-        rests = [wording.of_noisy_max(None)]
+        rests = [wording.of_noisy_max(None, affected=status["affected_votes"])]
     rests += [of_key(status)] if status["by_key"] else []
     if as_json:
         status["history"] = ledger.history()

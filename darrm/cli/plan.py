@@ -98,8 +98,6 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
             "--out",
             "design.json",
         )
-    elif not isinstance(made, Design) and made.max_affected > 1:  # which no ledger counts
-        suggest_release(out, made)
     else:
         ledger = out.with_name(f"{out.stem}-ledger.db")
         epsilons = [own.total_epsilon for own in answer.of.values()] or [answer.total_epsilon]

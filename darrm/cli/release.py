@@ -223,7 +223,8 @@ def command(
             wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
             for problem, absent in rests_on
         )
-        rests = rests or wording.of_noisy_max(None).removeprefix("This holds for any numbers of teachers and classes, ")
+        noisy = wording.of_noisy_max(None, affected=status["affected_votes"])
+        rests = rests or noisy.removeprefix("This holds for any numbers of teachers and classes, ")
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
             f"{before}Charged to {place}: {status['released']} labels of {status['voters']} voters so far{left}; "
@@ -242,7 +243,7 @@ def _digest(made: Any) -> str:
     from darrm.accounting.accounts import Labels, NoisyLabels
     from darrm.design.design import Design
 
-    return Labels.of(made).name if isinstance(made, Design) else NoisyLabels.of(made.sigma).name
+    return Labels.of(made).name if isinstance(made, Design) else NoisyLabels.of(made.sigma, made.max_affected).name
 
 
 def _of_charge(ledger: Ledger, made: Any, charged: int) -> dict[str, Any]:

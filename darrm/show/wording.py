@@ -117,12 +117,13 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}.{colluders}"
 
 
-def of_noisy_max(votes: ByGroups | None, what: str = "This") -> str:
-    """The condition of ``what``, a total of noisy max, for these votes or for any."""
-    votes_alone, silent, changes = "any numbers of teachers and classes", ", or adds or takes away one", "one vote"
+def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 1) -> str:
+    """The condition of ``what``, a total of noisy max, for these votes or for any of which so many are affected."""
+    affected = affected if votes is None else votes.max_affected
+    changes, gone = ("one vote", "one") if affected == 1 else (f"at most {affected} votes", "as many")
+    votes_alone, silent = "any numbers of teachers and classes", f", or adds or takes away {gone}"
     if votes is not None:
         votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
-        changes = changes if votes.max_affected == 1 else f"at most {votes.max_affected} votes"
     return (
         f"{what} holds for {votes_alone}, if a change of one record changes {changes}{silent}, and every label has new "
         "noise."

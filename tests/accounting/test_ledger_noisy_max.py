@@ -10,6 +10,7 @@ from typing import Any
 import ledgers
 import numpy as np
 import pytest
+from cases import thorough
 from scipy.stats import norm
 
 import darrm
@@ -157,6 +158,41 @@ def test_no_label_has_a_larger_divergence_than_it_is_charged() -> None:
             ]
             assert max(divergences) <= charged
             assert max(divergences) > 0.3 * charged or order > 1.1
+
+
+def test_no_change_of_several_votes_has_a_larger_divergence_than_it_is_charged() -> None:
+    order, K, t = 3.0, 6, 2
+    votes = np.array([[K - i - j, i, j] for i in range(K + 1) for j in range(K + 1 - i)])
+    P = GaussianNoisyMax(2.0).chances(votes)
+    pairs = [(i, j) for i in range(len(votes)) for j in range(len(votes)) if abs(votes[i] - votes[j]).sum() <= 2 * t]
+    divergences = [math.log(np.sum(P[i] ** order * P[j] ** (1 - order))) / (order - 1) for i, j in pairs]
+    assert filters.of_noisy_max(2.0, order).divergence < max(divergences)
+    assert max(divergences) <= filters.of_noisy_max(2.0, order, t).divergence
+
+
+@pytest.mark.parametrize("rule", ["renyi", *thorough("exact", "composed")])
+def test_noise_where_one_record_changes_several_votes(tmp_path: Path, rule: str) -> None:
+    """By the counts and the filter labels cost as much as those of one vote with less noise in proportion."""
+    two, path = GaussianNoisyMax(7.0, max_affected=2), tmp_path / "ledger.db"
+    ledger = Ledger.create(path, two if rule == "exact" else None, rule=rule, voters="fresh", **BUDGET)
+    left = ledger.remaining(two)
+    assert left is not None
+    if rule == "exact":
+        assert left == max_queries(two, 4.0, 1e-5) < max_queries(GaussianNoisyMax(7.0), 4.0, 1e-5)
+    else:
+        one = Ledger.create(tmp_path / "one.db", rule=rule, voters="fresh", **BUDGET)
+        assert left == one.remaining(GaussianNoisyMax(3.5))
+    ledger.charge(two, left)
+    assert (Ledger(path).released(two), Ledger(path).remaining(two)) == (left, 0)
+    assert compose(two, left, delta=1e-5).upper * (1 - 1e-6) <= ledger.spent()[0] <= 4
+    assert ledger.status()["affected_votes"] == 2
+    assert "changes 2 votes of noisy max at most, or adds or takes away as many" in ledger.status()["condition"]
+    assert ledger.status()["charges"][0]["what"].endswith("sigma 7, max_affected 2")
+    with pytest.raises(darrm.InputError, match=r"max_affected = 2. Got 1|or other noise"):
+        ledger.charge(GaussianNoisyMax(7.0))
+    forged(path, "fewer.db", max_affected=1)
+    with pytest.raises(darrm.InputError, match="does not match its name"):
+        Ledger(tmp_path / "fewer.db")
 
 
 def test_no_label_exceeds_its_curve() -> None:

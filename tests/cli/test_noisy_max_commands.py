@@ -190,15 +190,18 @@ def test_votes_that_are_counted_or_one_a_row(
 
 
 @pytest.mark.thorough
-def test_two_affected_votes_are_planned_without_a_ledger(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_affected_votes_are_planned_and_charged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = PLAN.replace("--max-affected 1", "--max-affected 2").split()
     assert main([*plan, "--out", "plan.json"]) == 0
     beside = capsys.readouterr().err
-    assert "darrm release plan.json --votes votes.csv --out labels.csv" in beside
-    assert "ledger" not in beside
+    assert "darrm release plan.json --votes votes.csv --out labels.csv --ledger plan-ledger.db" in " ".join(
+        beside.split()
+    )
     assert GaussianNoisyMax.load("plan.json").max_affected == 2
     votes_file("votes.csv", 5)
     assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 0
     assert "if a change of one record changes at most 2 votes" in capsys.readouterr().err
-    assert main(["ledger", "create", "book.json", "plan.json", "--total-epsilon", "5", "--total-delta", "1e-5"]) == 2
-    assert "A ledger counts one affected vote of noisy max" in capsys.readouterr().err
+    assert main(["ledger", "create", "book.json", "plan.json", "--total-epsilon", "5", "--total-delta", "1e-5"]) == 0
+    charged = ["--out", "charged.csv", "--ledger", "book.json"]
+    assert main(["release", "plan.json", "--votes", "votes.csv", *charged]) == 0
+    assert "if a change of one record changes at most 2 votes, or adds or takes away as many" in capsys.readouterr().err
