@@ -117,11 +117,13 @@ def test_rows_with_absent_voters_have_the_law_of_their_attendance(classes: int, 
 
 def test_one_field_suffices_for_every_attendance() -> None:
     design = darrm.solve(
-        darrm.DecisionProblem([GROUP(3, epsilon=1.0)], epsilon=1.2),
+        darrm.DecisionProblem([GROUP(3, epsilon=1.0)], epsilon=0.7),
         objective=darrm.objectives.truth([0.7]),
         absent=True,
     )
-    circuit = Circuit(design, 3)
+    short = darrm.Design(design.problem, design.rounded(2).table, design.objective, fewer=design.fewer)
+    circuit = Circuit(short, 3)
+    assert circuit.bits == 2
     for present in [(3,), *design.fewer]:
         of = circuit.with_present(present)
         assert of.prime == circuit.prime > of.digits + 1
