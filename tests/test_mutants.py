@@ -531,7 +531,7 @@ MISTAKES = [
     Mistake(
         "a charge is not written",
         "accounting.ledger_store:Store.changing",
-        "_write(run, text) => None",
+        "_write(run, change.state) => None",
         (LEDGER, lambda tests, folder: tests.test_what_is_spent_by_the_sum(folder)),
     ),
     # One budget for everything

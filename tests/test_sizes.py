@@ -49,7 +49,7 @@ TOO_LARGE = {
     ),
     "counts": (
         lambda: darrm.votes.counts(np.zeros((10**5, 3), dtype=np.uint8), MILLION),
-        "At most 200 rows at once would fit",
+        "at most 200 rows at once",
     ),
 }
 

@@ -23,7 +23,7 @@ from darrm.tables import journal
 
 FUZZ = TOOLS / "fuzz"
 KEPT_WITH = "python 3.11.7, darrm 0.1.0, highspy 1.15.1, numpy 2.4.6, scipy 1.17.1"
-CASES = {"command": 15, "certificate": 15, "journal": 8, "design": 12, "table": 12}
+CASES = {"command": 15, "certificate": 15, "journal": 8, "design": 20, "table": 12}
 CASES |= {"decision": 10, "charges": 4, "plan": 6, "page": 10}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
 TARGETS += ("decision", "charges", "plan", "page")

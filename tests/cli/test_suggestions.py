@@ -32,7 +32,7 @@ def suggested(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The commands in what was printed; a command that stands elsewhere fails."""
     said = "\n".join(capsys.readouterr())
     found = LINE.findall(said) + IN_ERROR.findall(said)
-    assert len(found) == len(re.findall(rf"\bdarrm (?:{NAMES})\b", said)), said
+    assert len(found) == len(re.findall(rf"\bdarrm (?:{NAMES})\b(?!-)", said)), said
     return found
 
 
