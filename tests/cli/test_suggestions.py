@@ -79,7 +79,7 @@ def test_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     budget = ["--total-epsilon", "4", "--total-delta", "1e-5", "--voters", "fresh", "--no-comparison"]
     assert run_all(capsys, *plan, *budget) == ["plan"]
     assert run_all(capsys, *plan, *budget, "--out", "design.json") == ["ledger", "release"]
-    assert darrm.accounting.Ledger("design-ledger.json").status()["released"] == 20
+    assert darrm.accounting.Ledger("design-ledger.db").status()["released"] == 20
 
 
 def test_of_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
