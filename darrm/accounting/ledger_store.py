@@ -314,6 +314,7 @@ class Store:
 
 def _write(run: Run, state: State) -> None:
     text = json.dumps(content_of(state), allow_nan=False)
+    state_of(json.loads(text), "what was to be written")  # else nothing could read the ledger again
     run("UPDATE ledger SET content = ?, seal = ?", (text, _sealed(text)))
 
 

@@ -25,6 +25,7 @@ import darrm
 from darrm.accounting import Ledger, max_queries
 from darrm.accounting.old_ledgers import import_ledger
 from darrm.cli import main
+from darrm.storage import sealed_json
 from darrm.storage.postgres import PostgresSchema
 
 pytestmark = [
@@ -170,12 +171,20 @@ def test_an_ensemble_keeps_its_budget_there(url: str) -> None:
 
 
 def test_an_old_ledger_is_imported(url: str, tmp_path: Path) -> None:
+    """Its labels that wait get their name on this host."""
     import zipfile
 
     with zipfile.ZipFile(Path(__file__).parents[1] / "golden" / "stored.zip") as stored:
         for ending in ("", ".ids"):
             (tmp_path / f"old{ending}").write_bytes(stored.read(f"ledgers/exact ids{ending}"))
-    assert import_ledger(tmp_path / "old", url).status()["ids"] == 2
+    part, out = tmp_path / ".out.csv.x.waiting", tmp_path / "out.csv"
+    part.write_text("id,label\na,1\n", encoding="utf-8")
+    content = json.loads((tmp_path / "old").read_bytes())
+    del content["sha256"]
+    sealed_json.write(tmp_path / "old", {**content, "leaving": [{"part": str(part), "out": str(out)}]})
+    with pytest.warns(darrm.errors.RecoveredLabelsWarning):
+        assert import_ledger(tmp_path / "old", url).status()["ids"] == 2
+    assert out.is_file()
     assert asked(url, "SELECT count(*) FROM charged") == [(2,)]
 
 
