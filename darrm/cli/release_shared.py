@@ -95,6 +95,7 @@ def command(
     from darrm.design.design import load
     from darrm.interop import Parties, shared_labels
     from darrm.storage.atomic import check_place, is_device
+    from darrm.storage.kinds import kind_of
 
     if (M is None) == (parties_path is None) or (parties_path is None) != (party is None):
         raise click.UsageError("Pass --parties and --party, or -M to try it on this machine.")
@@ -103,6 +104,11 @@ def command(
         check_place(out)
         if not overwrite and not is_device(out) and out.exists():
             raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
+    if kind_of(file) == "mechanism":
+        raise InputError(
+            f"{file} is a file of noisy max, which is not offered over shares. Pass a design that was made with --bits, "
+            "or release by darrm release with an aggregator."
+        )
     design = load(file)
     problem, ledger = design.problem, None if ledger_path is None else Ledger(ledger_path)
     with ExitStack() as kept:
