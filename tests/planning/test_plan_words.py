@@ -266,6 +266,16 @@ def test_a_plan_for_fresh_voters_pays_for_its_labels_alone(queries: int, again: 
     assert any(again in one for one in plan.assumptions)
 
 
+def test_a_second_label_of_non_private_voters_counts_as_one_more() -> None:
+    """Only the output noise protects, and it is new for each label: `release` says that such labels compose."""
+    group = darrm.VoterGroup(3, epsilon=math.inf)
+    plan = darrm.plan(
+        [group], accuracy=0.8, max_affected=1, queries=2, total_epsilon=2, total_delta=1e-5, compare=False
+    )
+    assert "A second label of the same votes counts as one label more." in plan.assumptions
+    assert not any("second release" in one for one in plan.assumptions)
+
+
 def test_a_total_below_the_price_of_the_votes_covers_no_second_release() -> None:
     """Two voters of .5: one label costs .5, two of the same votes cost .664, and the votes 1, which is the budget."""
     plan = darrm.plan(
