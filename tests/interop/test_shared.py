@@ -262,7 +262,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert json.loads(printed.out)["labels"] == 8
     assert "A trial: this machine has all votes, so nothing was protected." in printed.err
     assert json.loads(printed.out)["trial"] is True
-    assert f"8 labels of fresh voters so far, {book.remaining(MAJORITY)} left; all labels" in printed.err
+    assert f"8 labels of fresh voters so far, {book.remaining(MAJORITY)} left, of the budget (20, 0)-DP" in printed.err
     assert Path("labels.csv").read_text().split() == ["id,label", *(f"r{i},{label}" for i, label in enumerate(TRUE))]
     assert book.status()["released"] == 8
     small = darrm.accounting.Ledger.create("small.json", MAJORITY, total_epsilon=8, total_delta=0, voters="fresh")
