@@ -107,8 +107,8 @@ def command(
             raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
     if kind_of(file) == "mechanism":
         raise InputError(
-            f"{file} is a file of noisy max, which is not offered over shares. Pass a design that was made with --bits, "
-            "or release by darrm release with an aggregator."
+            f"{file} is a file of noisy max, and noisy max is not offered over shares. Pass a design that was made "
+            "with --bits, or release by darrm release, with an aggregator."
         )
     design = load(file)
     problem, ledger = design.problem, None if ledger_path is None else Ledger(ledger_path)
