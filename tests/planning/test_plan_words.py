@@ -53,6 +53,7 @@ def test_the_plain_majority_of_a_prior_says_what_one_label_costs() -> None:
     plan = darrm.plan(K=25, epsilon=1.0, max_affected=1, prior="uniform", voters="fresh", **total)
     assert plan.disagreement == pytest.approx(0, abs=1e-9)
     assert plan.design.problem.release_epsilon == pytest.approx(1.0, rel=1e-6)
+    assert any("Pass --accuracy" in remark for remark in plan_words.remarks(plan))
 
 
 def test_rare_labels_that_are_right_are_no_coin_flips() -> None:
@@ -81,6 +82,7 @@ def test_a_table_of_costs_says_nothing_of_wrong_labels() -> None:
     )
     assert plan.comparison is not None
     assert "nan" not in notebook_html(plan)
+    assert not any("Pass --accuracy" in remark for remark in plan_words.remarks(plan))
     assert "not known" in plan_words.mechanism_rows(plan.comparison)[0]
     assert plot_comparison_at_one_total(plan.comparison).get_xlabel() == "expected cost of a label"
 
