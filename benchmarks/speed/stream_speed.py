@@ -1,8 +1,9 @@
 """Releases of streams: ten million rows of eleven votes from CSV and Parquet, by the command and in Python.
 
-    python benchmarks/speed/stream_speed.py [--rows 10000000] [--docs]
+    python benchmarks/speed/stream_speed.py [--rows 10000000] [--ids] [--docs]
 
-Takes: four minutes, and two GB of disk. --docs writes docs/howto/streams.md.
+Takes: some minutes, and two GB of disk; with --ids half a minute, for the table of what ids, a ledger and a key take
+for a tenth of the rows. --docs writes docs/howto/streams.md.
 
 Each release is a process of its own. Seconds are those from its start to its end, imports and the check of the design
 included; CPU seconds leave out what other work on the machine adds. Memory is the most it held at any time (VmHWM of
@@ -29,6 +30,7 @@ from pages import DOCS, bullets, put, table
 
 import darrm
 from darrm.accounting import Ledger
+from darrm.mechanisms import LabelKey
 
 K, PART = 11, 1_000_000
 NAMES = [f"v{j}" for j in range(K)]
@@ -125,12 +127,45 @@ def column_seconds(folder: Path, kind: str, rows: int) -> float:
     return float(subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
+def with_ids(folder: Path, design: darrm.Design, rows: int) -> list[dict[str, str]]:
+    """What ids cost: rows with ids by the command, without a ledger, with one, with a key too, and a retry by key."""
+    LabelKey.create(folder / "labels.key")
+    by_key, lines = ["--key", "labels.key"], []
+    command = ["release", "gamma.json", "--overwrite", "--votes", "ids.csv", "--out", "labels.csv"]
+    for way, book, more in (
+        ("command", "", []),
+        ("command, ledger", "ids.db", []),
+        ("command, ledger, key", "keyed.db", by_key),
+        ("the same again (retry)", "keyed.db", by_key),
+    ):
+        path = folder / book
+        if book and not path.exists():
+            Ledger.create(path, design, total_epsilon=K, total_delta=0, voters="fixed")
+        _, used, memory = run(folder, COMMAND, *command, *more, *(["--ledger", book] if book else []))
+        size = f"{path.stat().st_size / 1e6:.0f}" if book else ""
+        lines.append({"release": way, "rows": f"{rows:,}", "CPU s": f"{used:.1f}", "peak, MB": f"{memory:.0f}",
+                      "ledger file, MB": size})  # fmt: skip
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--docs", action="store_true", help="also put the figures into docs/howto/streams.md")
+    parser.add_argument("--ids", action="store_true", help="a tenth of the rows, with ids, a ledger and a key alone")
     options = parser.parse_args()
     n = options.rows
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder, n // 10)
+        design = darrm.solve(K=K, m=3, epsilon=1)
+        design.save(folder / "gamma.json")
+        content = table(with_ids(folder, design, n // 10))
+    print(content)
+    if options.docs:
+        put("ids", content, DOCS / "howto" / "streams.md")
+    if options.ids:
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder, n)
@@ -154,7 +189,8 @@ def main() -> None:
             charged = ["--ledger", book]
             out = "labels.parquet" if votes.endswith("parquet") else "labels.csv"
             rates[kind] = line("command", kind, n, run(folder, COMMAND, *release, votes, "--out", out))
-            line("command, ledger", kind, n, run(folder, COMMAND, *release, votes, "--out", out, *charged))
+            if kind == "CSV":  # what a ledger adds to rows with ids is in the other table
+                line("command, ledger", kind, n, run(folder, COMMAND, *release, votes, "--out", out, *charged))
             line("release_blocks", kind, n, run(folder, IN_PYTHON, votes))
             line("release_blocks, ledger", kind, n, run(folder, IN_PYTHON, votes, book))
             if kind != "Parquet, ids":

@@ -726,7 +726,7 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
         pays = False
     if not pays:
         raise BudgetError(
-            f"A total of {state.budget} does not cover one label of this design. "
+            f"A total of {state.budget} does not cover one label of this design.{rules.delta_alone(state, account)} "
             + (
                 "By rule composed fixed voters are charged their whole own cost, epsilon and delta, which covers any "
                 "number of labels. Raise the budget to it, or use rule exact for a design with noise."

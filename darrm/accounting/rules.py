@@ -607,8 +607,16 @@ def voters_of(problem: AnyProblem) -> tuple[object, ...]:
     return (*problem.groups, problem.max_affected)
 
 
+def delta_alone(state: State, account: Account) -> str:
+    """The delta of one label, where it exceeds the total by itself; else nothing, nor where groups have several."""
+    delta, total = getattr(getattr(account, "problem", None), "delta", None), state.total_delta
+    if state.voters == "fixed" or not (isinstance(delta, float | int) and isinstance(total, float | int)):
+        return ""
+    return f" One label has delta {delta:g} alone." if delta > total else ""
+
+
 def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:
-    said = "" if left is None else f" {max(left, 0)} are left."
+    said = "" if left is None else f" {max(left, 0)} are left.{delta_alone(state, account)}"
     raise BudgetError(
         f"{_more(state, account, n)} would overspend: with all charges so far, no total within "
         f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is certified.{said} {NOTHING_CHARGED}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.errors import InputError
 from darrm.problem.groups import without_privacy
 from darrm.show import wording
 
@@ -114,6 +115,10 @@ def _of_noisy_max(
     from darrm.accounting.search import max_queries
 
     console = common.console()
+    if isinstance(total_epsilon, list):
+        raise InputError(
+            f"--total-epsilon must be a number for noisy max. Got {total_epsilon}. Run once for each total."
+        )
     if queries is None:
         most = max_queries(mechanism, total_epsilon, delta, voters=voters)
         if as_json:

@@ -60,7 +60,10 @@ def command() -> None:
 )
 @common.json_option
 def create(ledger: Path | str, file: Path | None, as_json: bool, **values: Any) -> None:
-    """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms."""
+    """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms.
+
+    LEDGER is a path, or a postgresql:// URL.
+    """
     from darrm.accounting.ledger import Ledger
 
     made = Ledger.create(ledger, None if file is None else common.load_release(file), **values)
@@ -148,7 +151,7 @@ def import_old(old: Path, new: Path | str, as_json: bool) -> None:
 def show(ledger: Path | str, file: Path | None, as_json: bool) -> None:
     """Print the spent budget of LEDGER, and how many labels of the design in FILE the remaining budget covers.
 
-    The composition is computed again, which can take seconds.
+    LEDGER is a path, or a postgresql:// URL. The composition is computed again, which can take seconds.
     """
     from darrm.accounting.ledger import Ledger
 

@@ -11,7 +11,7 @@ from darrm.errors import InputError
 from darrm.storage.atomic import check_place
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 from darrm.storage.kinds import kind_of
-from darrm.storage.postgres import SCHEMES
+from darrm.storage.postgres import is_url
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -56,7 +56,7 @@ class LedgerPlace(AnyPath):
     """The path of a ledger, or the URL of a server."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        return value if str(value).startswith(SCHEMES) else super().convert(value, param, context)
+        return value if is_url(str(value)) else super().convert(value, param, context)
 
 
 class AnyOut(AnyPath):

@@ -78,8 +78,8 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "--ledger",
     "ledger_path",
     type=LEDGER,
-    help="Charge this ledger (darrm ledger create) before the release. The ledger remembers the values of the column "
-    "id and refuses an id that it charged before.",
+    help="Charge this ledger (path, or postgresql:// URL; darrm ledger create) before the release. The ledger "
+    "remembers the values of the column id and refuses an id that it charged before.",
 )
 @click.option(
     "--again",

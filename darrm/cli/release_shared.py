@@ -94,7 +94,9 @@ def command(
     from darrm.cli.outputs import refuse_ledger
     from darrm.design.design import load
     from darrm.interop import Parties, shared_labels
+    from darrm.show.wording import budgets
     from darrm.storage.atomic import check_place, is_device
+    from darrm.storage.kinds import kind_of
 
     if (M is None) == (parties_path is None) or (parties_path is None) != (party is None):
         raise click.UsageError("Pass --parties and --party, or -M to try it on this machine.")
@@ -103,6 +105,11 @@ def command(
         check_place(out)
         if not overwrite and not is_device(out) and out.exists():
             raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
+    if kind_of(file) == "mechanism":
+        raise InputError(
+            f"{file} is a file of noisy max, and noisy max is not offered over shares. Pass a design that was made "
+            "with --bits, or release by darrm release, with an aggregator."
+        )
     design = load(file)
     problem, ledger = design.problem, None if ledger_path is None else Ledger(ledger_path)
     with ExitStack() as kept:
@@ -112,7 +119,7 @@ def command(
             parties = _of_trial(votes_path, design, M)
             party = parties.parties[0].name
             shared = ("--rows", rows) if rows is not None else ()
-            also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public)
+            also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public, *["--tls"] * tls)
             kept.enter_context(_others(file, votes_path, parties, also))
         if out is not None and parties.index(str(party)) not in parties.receivers:
             raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Leave --out out.")
@@ -158,6 +165,7 @@ def command(
                 "out": None if out is None else str(out),
                 "parties": [one.name for one in parties.parties],
                 "threshold": parties.threshold,
+                "trial": M is not None,
                 **({} if status is None else {"ledger": status}),
             }
         )
@@ -165,12 +173,19 @@ def command(
     wrote = f"Wrote {labels_of} to {out}" if out is not None else f"Opened {labels_of}"
     if out is None and parties.labels_to:
         wrote += f" for {', '.join(parties.labels_to)}"
-    common.note(
-        f"{wrote}, drawn over shares of {len(parties.parties)} parties. Up to {parties.threshold} of them, who pool "
-        "what they see, learn labels alone, if all follow the protocol."
+    promised = (
+        f"Up to {parties.threshold} of them, who pool what they see, learn labels alone, if all follow the protocol."
+        if M is None
+        else "A trial: this machine has all votes, so nothing was protected."
     )
+    common.note(f"{wrote}, drawn over shares of {len(parties.parties)} parties. {promised}")
     if ledger is not None and status is not None:
-        common.note(f"Charged to {ledger.path}: {status['released']} labels of {status['voters']} voters so far.")
+        remaining = ledger.remaining(design)
+        left = "" if remaining is None else f", {remaining} left"
+        common.note(
+            f"Charged to {ledger.path}: {status['released']} labels of {status['voters']} voters so far{left}, of "
+            f"the budget {budgets(status, [problem])}. darrm ledger show says what that rests on."
+        )
 
 
 def _of_shares(design: Design, parties: Parties) -> int:
@@ -204,7 +219,7 @@ def _of_trial(path: Path, design: Design, M: Any) -> Parties:
     from darrm.interop import Parties
 
     problem = design.problem
-    m = whole("M", M, 3, problem.K)
+    m = whole("M", M, 3, problem.K, allowed=f"(at least 3 parties, at most one for each of the {problem.K} voters)")
     first = partial(votes.blocks, path, K=problem.K, names=problem.names, absent=design.absent)
     voters = problem.voters or next(first()).voters
     ends = [i * problem.K // m for i in range(m + 1)]

@@ -31,7 +31,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.interop.shared_circuit import Circuit, Shared
 from darrm.interop.shared_parties import FORM, Parties
-from darrm.interop.shared_talk import connected
+from darrm.interop.shared_talk import check_certificates, connected
 from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts, VotesBlock
@@ -54,6 +54,7 @@ def split_votes(design: Design, parties: Parties, votes: ArrayLike) -> list[NDAr
     design : Design
         Between two answers.
     parties : Parties
+        Who gets the shares, and the voters, by `Parties.of` or, from the file that all parties have, `Parties.read`.
     votes : array_like of 0 and 1, shape (n,) or (n, voters)
         -1 for an absent voter, if the design is for absent voters; so are its shares.
 
@@ -97,6 +98,8 @@ def circuit_of(design: Design, parties: Parties) -> Circuit:
     """The circuit of a design for given parties; `InputError` if they are not its voters."""
     if not isinstance(design, Design):
         raise not_a_design("Labels over shares are drawn from a Design", design)
+    if not isinstance(parties, Parties):
+        raise refusal("parties", "Parties, made by Parties.of or Parties.read", parties)
     problem = design.problem
     if len(parties.columns) != problem.K:
         raise InputError(f"The design has {problem.K} voters. Got parties with {len(parties.columns)}. {FORM}")
@@ -211,6 +214,8 @@ def shared_labels(
     size = max(1, _WORK // circuit.work) if rows is None else whole("rows", rows)
     again, tls = truth("again", again), truth("tls", tls)
     timeout = real("timeout", timeout, 0, ends="(]", hint="Pass seconds.")
+    if tls:
+        check_certificates(me)
 
     def charge(rows: _Rows, *, check: bool = False) -> tuple[bytes, None]:
         if ledger is not None:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,6 +169,16 @@ def connected(parties: Parties, me: int, timeout: float, tls: bool) -> Iterator[
         yield talk
     finally:
         talk.close()
+
+
+def check_certificates(me: int) -> None:
+    """`InputError` that names the first file of certificates that MPyC would miss: its own error names none."""
+    for name in (f"party_{me}.crt", f"party_{me}.key", "mpyc_ca.crt"):
+        path = Path(".config", name).absolute()
+        if not path.is_file():
+            raise InputError(
+                f"{path} is missing, which --tls (tls=True) needs. Make it, or run in the folder that has .config."
+            )
 
 
 def _check_version() -> None:

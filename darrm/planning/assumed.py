@@ -125,7 +125,9 @@ def _again(setting: Setting, budget: Budget, spent: Mapping[str, float]) -> str:
             if fixed
             else "The total covers the cost of the votes themselves: it holds for a second release of them."
         )
-    if fixed and not without_privacy(setting.groups):
+    if without_privacy(setting.groups):  # the output noise is new for each label, whatever votes it is of
+        return "A second label of the same votes counts as one label more."
+    if fixed:
         once += (
             " It must not be added to the cost of other labels of these voters, from another plan or another ledger: "
             "plan all of them together, or keep one ledger."

@@ -126,6 +126,11 @@ def remarks(plan: Plan) -> list[str]:
             "The search was stopped early: a better design may exist, or rows of a table may be missing. The guarantee "
             "is certified nevertheless."
         )
+    if math.isnan(plan.wrong) and (_noisy_max(plan) or not math.isnan(plan.disagreement)):  # else costs are what counts
+        said.append(
+            "The error rate is not known without the accuracy of the voters. Pass --accuracy (accuracy=), or for votes "
+            "by randomized response --base-accuracy (base_accuracy=)."
+        )
     cost = getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")

@@ -202,8 +202,11 @@ def randomized(groups: list[list[Any]], randomizer: str | None, colluders: str |
         if colluders is not None:
             raise InputError("--colluders goes with --randomizer. Got no randomizer. Pass e.g. --randomizer response.")
         return groups
+    from darrm.problem.randomizers import RESPONSE
+
     try:
-        own = "randomized response" if randomizer == "response" else _table_of(randomizer, square=False)
+        named = randomizer in ("response", RESPONSE)  # the second as in Python
+        own = RESPONSE if named else _table_of(randomizer, square=False)
     except ValueError:
         raise InputError(
             "--randomizer must be response, or a table P00:P01/P10:P11 with a row for each true answer, where Pyv is "

@@ -16,7 +16,10 @@ from darrm.errors import ExistsError, InputError, MissingExtraError, OutputError
 from darrm.storage.databases import Run, UnsettledError
 
 SCHEMES = ("postgresql://", "postgres://")
+_OTHER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # such as SQLAlchemy's postgresql+psycopg://
 _SCHEMA = "darrm"  # of a URL that names none
+# What libpq says, without a code, of a URL that no retry helps; an answer in another language counts as a failure.
+_NEVER = re.compile(r'database ".*" does not exist|invalid port number')
 # A host that is gone keeps its lock for a minute; one that hangs, or computes on, for ten.
 _ALIVE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 _OPTIONS: dict[str, Any] = {"application_name": "darrm", "prepare_threshold": None, **_ALIVE}
@@ -39,6 +42,16 @@ def _close() -> None:
     for (process, *_), connection in _KEPT.items():
         if process == os.getpid():  # else it is that of the process that forked
             connection.close()
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is the URL of a server, and no path; `InputError` for a URL of another scheme."""
+    if place.startswith(SCHEMES):
+        return True
+    if _OTHER.match(place):
+        scheme = place.partition("://")[0]
+        raise InputError(f"{scheme}:// is not read here. Pass postgresql://user@host:5432/database#schema, or a path.")
+    return False
 
 
 class PostgresSchema:
@@ -136,6 +149,12 @@ class PostgresSchema:
             said = " ".join(str(error).split()) or type(error).__name__
             for secret in self._secrets:  # libpq repeats what it cannot read
                 said = said.replace(secret, "...")
+            unusable = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None  # libpq cannot read it
+            if connection is None and (unusable or _NEVER.search(said)):
+                raise InputError(
+                    f"{self.path} cannot be used: {said}. Pass the URL of a database that is there: "
+                    "postgresql://user@host:5432/database#schema"
+                ) from None
             kind = UnsettledError if ends and write else OutputError
             raise kind(f"{self.path} could not be {'written' if write else 'read'}: {said}. {self._remedy}") from error
         finally:

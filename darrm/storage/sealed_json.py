@@ -63,14 +63,15 @@ def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str
 
 
 def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
+    a_file = f"a{'n' * (kind[0] in 'aeiou')} {kind} file"
     try:
         size = name.stat().st_size
         text = name.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a {kind} file.") from error
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of {a_file}.") from error
     if size > MAX_BYTES:
         raise InputError(
-            f"{name} is too large for a {kind} file: darrm writes {MAX_BYTES:,} bytes at most. Got "
+            f"{name} is too large for {a_file}: darrm writes {MAX_BYTES:,} bytes at most. Got "
             f"{size:,}. Pass such a file."
         )
     try:
@@ -81,7 +82,7 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
         raise InputError(f"{name} is not a whole JSON file ({reason}). {again}") from error
     if not isinstance(content, dict) or content.get("format") != form:
-        raise InputError(f'{name} is not a {kind} file: its format is not "{form}". {again}')
+        raise InputError(f'{name} is not {a_file}: its format is not "{form}". {again}')
     if type(content.get("version")) is not int or content["version"] != edition:
         raise InputError(
             f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. Use the darrm that "

@@ -214,6 +214,21 @@ def test_counts_are_whole_numbers(book: Ledger, design: darrm.Design, tmp_path: 
     assert not (tmp_path / "labels.csv").exists()
 
 
+def test_a_total_delta_below_that_of_one_label_is_named(tmp_path: Path) -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.5, Delta=1e-5, max_affected=1)
+    total = {"total_epsilon": 8.0, "total_delta": 1e-6, "voters": "fresh"}
+    said = rf"One label has delta {design.problem.delta:g} alone"
+    with pytest.raises(darrm.BudgetError, match=said):
+        Ledger.create(tmp_path / "one.db", design, **total)  # type: ignore[arg-type]
+    several = Ledger.create(tmp_path / "several.db", rule="composed", **total)  # type: ignore[arg-type]
+    with pytest.raises(darrm.BudgetError, match=said):
+        several.charge(design)
+    wide = darrm.solve(K=3, m=1, epsilon=0.5, max_affected=1)
+    with pytest.raises(darrm.BudgetError) as refused:
+        Ledger.create(tmp_path / "wide.db", wide, **{**total, "total_epsilon": 0.01})  # type: ignore[arg-type]
+    assert "alone" not in str(refused.value)
+
+
 def test_a_budget_below_one_label_makes_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
     path = tmp_path / "ledger.json"
     for voters, rule in (("fresh", "exact"), ("fixed", "exact"), ("fresh", "basic")):

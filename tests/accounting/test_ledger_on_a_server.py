@@ -15,6 +15,7 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 import postgres
@@ -452,6 +453,26 @@ def test_a_url_that_cannot_be_read_gives_no_password_away(url: str) -> None:
 def test_a_url_that_is_none() -> None:
     with pytest.raises(darrm.InputError, match="must be postgresql://user@host"):
         Ledger("postgresql://[h/d")
+
+
+@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "sqlite", "mysql"])
+def test_other_schemes_are_no_paths(scheme: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "show", f"{scheme}://darrm@localhost/privacy"]) == 2
+    assert f"{scheme}:// is not read here. Pass postgresql://" in capsys.readouterr().err
+
+
+def test_a_url_that_no_retry_helps_is_bad_input(url: str) -> None:
+    """Another database, a port and a query that libpq does not take; a server that is not there is worth a retry."""
+    parts = urlsplit(url)
+    for wrong in (
+        urlunsplit(parts._replace(path="/nowhere")),
+        "postgresql://localhost:99999/x",
+        "postgresql://localhost/x?nosuch=1",
+    ):
+        with pytest.raises(darrm.InputError, match="Pass the URL of a database that is there"):
+            Ledger(wrong)
+    with pytest.raises(darrm.OutputError, match="Connection refused"):
+        Ledger("postgresql://localhost:1/x")
 
 
 def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

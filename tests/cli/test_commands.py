@@ -81,6 +81,19 @@ def test_a_comparison_at_one_total_says_who_sees_what(capsys: pytest.CaptureFixt
     assert f"The counts of the votes, without the votes, are ({got['counts']:.5f}"[:-2] in out
     assert "darrm release-shared needs none, if all its parties follow the protocol" in out
     assert run_json(capsys, "compare", *voters, *budget)["counts"] is None
+    assert run_json(capsys, *(one.replace("response", "randomized response") for one in given)) == got
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "budget --noisy-max 40 --delta 1e-5",
+        "plan --K 5 --epsilon 1 --base-accuracy .8 --max-affected 1 --queries 3 --total-delta 1e-5 --voters fresh",
+    ],
+)
+def test_several_totals_are_several_runs(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert main([*command.split(), "--total-epsilon", "2,4,8"]) == 2
+    assert "Got [2, 4, 8]. Run once for each total.\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["solve", "verify", "compare"])

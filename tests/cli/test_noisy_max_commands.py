@@ -108,8 +108,14 @@ def test_commands_for_tables_say_that_there_is_none(
     told = capsys.readouterr().err
     assert told == (
         "darrm: plan.json is a file of noisy max, not a design file. It has no table of probabilities. "
-        "Run: darrm release plan.json --votes votes.csv --out labels.csv\n"
+        "For what its labels cost, run: darrm budget plan.json --queries N --delta D\n"
     )
+
+
+def test_noisy_max_is_not_offered_over_shares(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    GaussianNoisyMax(40.0, K=250, classes=10).save("plan.json")
+    assert main(["release-shared", "plan.json", "--votes", "votes.csv", "-M", "3"]) == 2
+    assert "not offered over shares" in capsys.readouterr().err
 
 
 def test_a_plan_by_noisy_max_is_shown_in_notebooks(here: Path) -> None:

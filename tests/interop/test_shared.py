@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -259,7 +260,9 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert main(arguments) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["labels"] == 8
-    assert "Up to 1 of them, who pool what they see, learn labels alone, if all follow the protocol" in printed.err
+    assert "A trial: this machine has all votes, so nothing was protected." in printed.err
+    assert json.loads(printed.out)["trial"] is True
+    assert f"8 labels of fresh voters so far, {book.remaining(MAJORITY)} left, of the budget (20, 0)-DP" in printed.err
     assert Path("labels.csv").read_text().split() == ["id,label", *(f"r{i},{label}" for i, label in enumerate(TRUE))]
     assert book.status()["released"] == 8
     small = darrm.accounting.Ledger.create("small.json", MAJORITY, total_epsilon=8, total_delta=0, voters="fresh")
@@ -318,9 +321,33 @@ def test_what_cannot_be_used_is_refused_before_anything_connects(folder: Path) -
     own = darrm.solve(K=3, m=1, epsilon=0.5, prior=darrm.priors.votes([1, 2, 3, 4]))
     with pytest.raises(InputError, match="votes-are-public"):
         shared_labels(own, [ALL[:, :1]], parties, "a")
+    for wrong in ("parties.json", [{"name": "a"}], None):
+        with pytest.raises(InputError, match=r"Parties\.of or Parties\.read"):
+            split_votes(NOISY, wrong, [1, 0, 1])  # type: ignore[arg-type]
     for votes in ([0, 2], [0.5, 1], ["a"], [[np.nan]]):
         with pytest.raises(InputError):
             split_votes(NOISY, parties, votes)
+
+
+def test_a_missing_certificate_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
+    (tmp_path / ".config").mkdir()
+    for name in ("party_1.crt", "party_1.key", "mpyc_ca.crt"):
+        with pytest.raises(InputError, match=rf"{re.escape(str(Path('.config', name)))} is missing"):
+            shared_labels(NOISY, [ALL[:, :1]], parties, "b", tls=True)
+        (tmp_path / ".config" / name).touch()
+    shared_labels(NOISY, [ALL[:, :1]], parties, "b", tls=True)
+
+
+def test_a_trial_says_how_many_parties_it_takes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("votes.csv").write_text("id,a,b,c\nr1,1,0,1\n")
+    for many in ("2", "4"):
+        assert main(["release-shared", "majority.json", "--votes", "votes.csv", "-M", many]) == 2
+        assert "at least 3 parties, at most one for each of the 3 voters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("found", ["0.10", "0.12.1", "1.11"])

@@ -53,6 +53,7 @@ def test_the_plain_majority_of_a_prior_says_what_one_label_costs() -> None:
     plan = darrm.plan(K=25, epsilon=1.0, max_affected=1, prior="uniform", voters="fresh", **total)
     assert plan.disagreement == pytest.approx(0, abs=1e-9)
     assert plan.design.problem.release_epsilon == pytest.approx(1.0, rel=1e-6)
+    assert any("Pass --accuracy" in remark for remark in plan_words.remarks(plan))
 
 
 def test_rare_labels_that_are_right_are_no_coin_flips() -> None:
@@ -81,6 +82,7 @@ def test_a_table_of_costs_says_nothing_of_wrong_labels() -> None:
     )
     assert plan.comparison is not None
     assert "nan" not in notebook_html(plan)
+    assert not any("Pass --accuracy" in remark for remark in plan_words.remarks(plan))
     assert "not known" in plan_words.mechanism_rows(plan.comparison)[0]
     assert plot_comparison_at_one_total(plan.comparison).get_xlabel() == "expected cost of a label"
 
@@ -264,6 +266,16 @@ def test_a_plan_for_fresh_voters_pays_for_its_labels_alone(queries: int, again: 
     assert not any("any number of labels" in one for one in plan.assumptions)
     assert sum("second release" in one for one in plan.assumptions) == 1
     assert any(again in one for one in plan.assumptions)
+
+
+def test_a_second_label_of_non_private_voters_counts_as_one_more() -> None:
+    """Only the output noise protects, and it is new for each label: `release` says that such labels compose."""
+    group = darrm.VoterGroup(3, epsilon=math.inf)
+    plan = darrm.plan(
+        [group], accuracy=0.8, max_affected=1, queries=2, total_epsilon=2, total_delta=1e-5, compare=False
+    )
+    assert "A second label of the same votes counts as one label more." in plan.assumptions
+    assert not any("second release" in one for one in plan.assumptions)
 
 
 def test_a_total_below_the_price_of_the_votes_covers_no_second_release() -> None:
