@@ -172,6 +172,7 @@ def test_words_lead_to_names_that_are_listed(links: ModuleType) -> None:
     assert {(kinds[role], target) for _, role, target in links.WORDS.values()} <= listed
 
 
+@pytest.mark.thorough
 def test_listed_names_are_there(links: ModuleType) -> None:
     """A class that was renamed would be a link to nowhere."""
     for project in ("Python", "NumPy", "SciPy", "scikit-learn", "pandas", "PyArrow", "CVXPY"):

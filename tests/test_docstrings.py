@@ -86,6 +86,7 @@ INNER = {"objectives.Objective", "objectives.OfVoters", "objectives.from_dict", 
 INNER |= {"priors.Prior", "priors.combine", "priors.from_dict"}
 
 
+@pytest.mark.thorough
 def test_every_public_function_and_class_is_in_the_reference() -> None:
     there = [resolved(name)[1] for name in documented()]
     left = {name for name in POINTS if not any(resolved(name)[1] is value for value in there)}

@@ -124,6 +124,7 @@ def test_totals_whose_exponential_overflows(total: float) -> None:
     assert compose(planned, 2, delta=0.0, voters="fresh").upper <= total
 
 
+@pytest.mark.thorough
 def test_a_million_labels_cost_what_the_normal_law_says() -> None:
     """The loss of one label is 0.5 or -0.5: a million have nearly a normal law, whose delta is known in closed form."""
     each = compose(MAJORITY, 1, delta=0.0, voters="fresh").upper
@@ -172,7 +173,7 @@ def test_the_command_solves_a_voter_without_privacy(tmp_path: Path) -> None:
     np.testing.assert_allclose(darrm.load(tmp_path / "one.json").table, [1 - HALF, HALF], atol=1e-9)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

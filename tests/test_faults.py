@@ -550,7 +550,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "extra", "action"), MISSING, ids=str)
 def test_a_missing_library_is_one_line_that_names_the_extra(
     folder: Path, name: str, extra: str, action: list[str] | str

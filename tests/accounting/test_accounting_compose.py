@@ -198,7 +198,7 @@ def test_lower_bounds_of_many_labels_are_not_above_by_rounding(K: int, m: float,
         assert one_pair(points, queries, 0.0) <= queries * design.certificate.tight_epsilon * (1 + 1e-9)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("queries", "exact"), [(800, True), (1000, False), (20_000, False)])
 def test_the_upper_bound_alone_looks_at_no_grid_that_is_too_short(
     queries: int, exact: bool, monkeypatch: pytest.MonkeyPatch
@@ -314,7 +314,7 @@ def test_losses_of_bounds_give_the_bounds_back() -> None:
     assert np.abs(again - V).max() <= 1e-8
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", [1e-5, 1e-4])
 def test_losses_of_bounds_are_not_below_them_by_rounding(step: float) -> None:
     """To 100 digits: sum over losses s of P(s) max(0, 1 - a e^-s), on a grid where every loss is rare."""

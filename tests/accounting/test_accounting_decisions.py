@@ -547,6 +547,7 @@ def test_the_set_for_which_a_label_tells_most_is_asked_first(monkeypatch: pytest
     assert allowed <= asked[1] < 100
 
 
+@pytest.mark.thorough
 def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
     problem = darrm.DecisionProblem([group(2, math.inf), group(2, 0.5)], 0.5, max_affected=1)
     design = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.8, 0.6]))

@@ -405,6 +405,7 @@ def test_the_number_that_another_account_leaves_is_certified_again(tmp_path: Pat
         book.charge(design, left + 1)
 
 
+@pytest.mark.thorough
 def test_a_ledger_with_too_many_charges_says_so(book: Ledger, design: darrm.Design, allowed: int) -> None:
     edited(book.path, allowed=20 * allowed, charged=20 * allowed)
     assert book.status()["left"] == 0
@@ -551,6 +552,7 @@ def test_flipped_digits_are_refused(used: Path, design: darrm.Design) -> None:
     refused(used, design, "checksum does not match")
 
 
+@pytest.mark.thorough
 def test_a_flipped_byte_anywhere_says_the_same_or_is_refused(used: Path, design: darrm.Design) -> None:
     whole, rng = used.read_bytes(), random.Random(2)
     told, outcomes = Ledger(used).status(), set()
@@ -564,6 +566,7 @@ def test_a_flipped_byte_anywhere_says_the_same_or_is_refused(used: Path, design:
     assert outcomes == {"read", "refused"}
 
 
+@pytest.mark.thorough
 def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> None:
     content = ledgers.content(used)
     del content["notes"]
@@ -1260,6 +1263,7 @@ def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
     assert b'"names"' not in path.read_bytes()
 
 
+@pytest.mark.thorough
 def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path: Path, design: darrm.Design) -> None:
     assert design.planned_for == ""
     darrm.Design(design.problem, design.gamma, design.prior, planned_for="fixed").save(tmp_path / "plan.json")

@@ -108,6 +108,7 @@ def test_a_change_in_several_groups_has_its_own_total() -> None:
             max_queries(both, wrong, 1e-6, voters="fresh")
 
 
+@pytest.mark.thorough
 def test_the_total_of_several_deltas_holds_for_every_kind() -> None:
     """The largest epsilon and the largest delta: at the delta of another kind the epsilon of one may not hold."""
     design = design_of([0.3, 1.0, 1.2], max_affected=2)
@@ -194,6 +195,7 @@ def test_equal_budgets_of_groups_plan_what_one_budget_plans() -> None:
     assert max(own.spent for own in two.of.values()) <= 2.0
 
 
+@pytest.mark.thorough
 def test_a_plan_that_is_stopped_has_simple_noise_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the time ended where the first optimum is looked for."""
 
@@ -251,6 +253,7 @@ def least_wrong(groups: list[int], epsilon: float, pairs: list[tuple[int, bool, 
     return float(0.5 + found.fun)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_one_label_is_the_optimum_of_one_program(delta: float) -> None:
     """With one budget or two, for one kind of change or several; the program is written anew."""
@@ -303,6 +306,7 @@ def test_a_second_budget_for_each_group() -> None:
     assert max(own.spent / own.total_epsilon for own in found.of.values()) > 0.98
 
 
+@pytest.mark.thorough
 def test_a_ledger_ends_with_the_first_budget_that_is_spent(tmp_path: Path, design: darrm.Design) -> None:
     path = tmp_path / "ledger.json"
     ledger = Ledger.create(path, design, total_epsilon=[2.0, 50.0], total_delta=[1e-6, 1e-6], voters="fresh")

@@ -207,6 +207,7 @@ def test_totals_with_colluders(entry: dict[str, Any]) -> None:
     assert total.upper <= entry["plain_upper"] * (1 + 1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(4, 12)
 @pytest.mark.parametrize(
     "entry",

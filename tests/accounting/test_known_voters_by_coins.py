@@ -242,6 +242,7 @@ def test_two_reached_voters_may_tell_each_other_their_votes() -> None:
         assert by_coins(voter_by_voter(release, [group]), voters, 2, a) == recursion(rows(release, [group]), 2, a)
 
 
+@pytest.mark.thorough
 def test_a_voter_that_sees_labels_and_its_own_votes_is_a_colluder() -> None:
     """It costs more than a voter whose votes nobody knows, and at most a voter whose votes may be anything."""
     for release in (by_ones(majority(3)), eighths((3,), 53)):
@@ -252,6 +253,7 @@ def test_a_voter_that_sees_labels_and_its_own_votes_is_a_colluder() -> None:
             assert recursion(none, 2, a) < cost <= recursion(one, 2, a)
 
 
+@pytest.mark.thorough
 def test_votes_of_others_must_not_depend_on_old_votes() -> None:
     """The second truth of each other voter is a function of its own first vote: more than the recursion."""
     figures = GOLDEN["kept_coins_of_others"]

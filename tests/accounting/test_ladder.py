@@ -259,6 +259,7 @@ def test_noise_and_labels_without_numbers_of_votes() -> None:
         assert max_queries(made, 4.0, 1e-5) in (100, 101)
 
 
+@pytest.mark.thorough
 def test_totals_without_numbers_of_votes() -> None:
     total = compose(GaussianNoisyMax(40.0), 1000, delta=1e-5)
     assert (total.K, total.classes) == (None, None)

@@ -57,6 +57,7 @@ def test_at_delta_0_it_is_a_sum(tmp_path: Path) -> None:
     assert ledger.spent()[0] < 5
 
 
+@pytest.mark.thorough
 def test_it_is_the_total_of_the_same_table_for_any_voters(tmp_path: Path) -> None:
     design = design_of(NOISY)
     ledger = Ledger.create(tmp_path / "a.json", design, total_epsilon=50.0, total_delta=1e-6, voters="fresh")
@@ -121,6 +122,7 @@ def test_a_second_label_of_the_same_votes_costs_the_votes(tmp_path: Path) -> Non
     assert ledger.fallback()[""] == ledger.spent()[0]
 
 
+@pytest.mark.thorough
 def test_each_kind_of_change_has_its_own(tmp_path: Path) -> None:
     known: dict[str, Any] = {"randomizer": "randomized response", "colluders": 0}
     groups = [VoterGroup(2, 0.5, max_affected=1, **known), VoterGroup(3, 1.0, max_affected=1, **known)]

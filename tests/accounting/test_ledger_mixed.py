@@ -362,7 +362,7 @@ def test_the_largest_count_overspends_by_composition(tmp_path: Path, n: int) -> 
     unchanged(book(tmp_path / "l.json"), darrm.BudgetError, "", (0.5, 0.0), n, adjacency="replace-one")
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "note", ["a\nb", "\x1b[2J", None, *thorough("\0", "\u200b", "\u2028", "x" * 301, 3, b"x", "\ud800")]
 )
@@ -382,7 +382,7 @@ def test_notes_are_one_line(tmp_path: Path, note: Any, designs: dict[str, Any]) 
 # What remains
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
 @pytest.mark.parametrize("name", ["majority", "Delta", "classes", "absent"])
 def test_exactly_what_remains_goes_in(tmp_path: Path, designs: dict[str, Any], rule: str, name: str) -> None:
@@ -499,7 +499,7 @@ def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, de
     assert fresh.status()["condition"] == f"each row of votes is released once, and {settled}"
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
 def test_no_labels_remain_of_fixed_voters_that_cannot_be_paid_for(tmp_path: Path, epsilon: float) -> None:
     ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
@@ -625,6 +625,7 @@ def test_forged_files_that_are_refused(used: Ledger, name: str) -> None:
     assert used.path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_what_a_forged_file_can_say(used: Ledger) -> None:
     """Whoever can write the file and its checksum can raise the budget or take out charges: nothing shows it."""
     before = used.spent()[0]
@@ -645,6 +646,7 @@ def counted(found: dict[str, Any], kind: str, n: int) -> None:
     next(note for note in found["notes"] if note["name"] == name)["charged"] = n
 
 
+@pytest.mark.thorough
 def test_more_charges_than_the_budget_pays_for_are_told(used: Ledger) -> None:
     forged(used, lambda found: counted(found, "others", 40))
     with pytest.raises(darrm.InputError, match="records charges above its budget"):
@@ -872,7 +874,7 @@ def test_a_file_with_directions_that_its_neighbours_lack_is_refused(tmp_path: Pa
         forged(ledger, lambda found: found.update(adjacency="replace-one")).status()
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("epsilon", "Delta", "reached"), [(1.1, 1e-5, 1), (0.5, 3e-7, 1), (0.7, 0.0, 3), (0.4, 1e-6, 2)]
 )

@@ -70,6 +70,7 @@ def test_a_file_that_allows_too_much_is_not_believed(tmp_path: Path) -> None:
             Ledger(tmp_path / f"{name}.json")
 
 
+@pytest.mark.thorough
 def test_labels_share_a_budget_that_is_fixed_in_advance(tmp_path: Path) -> None:
     """The product of Gaussian profiles is the profile of the sum of squares."""
     ledger = Ledger.create(tmp_path / "ledger.json", rule="composed", voters="fresh", **BUDGET)
@@ -121,6 +122,7 @@ def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
             ledger.charge(second)
 
 
+@pytest.mark.thorough
 def test_noisy_max_beside_the_voters_that_are_charged_once(tmp_path: Path) -> None:
     """A ledger for fixed voters by the rule exact, and by the rule composed where they answer any number of times."""
     ledger = Ledger.create(tmp_path / "exact.json", NOISY, voters="fixed", **BUDGET)

@@ -79,6 +79,7 @@ def recorded(url: str) -> int:
     return sum(account["charged"] for account in json.loads(content)["designs"].values())
 
 
+@pytest.mark.thorough
 def test_a_server_counts_as_a_file_does(url: str, tmp_path: Path, design: darrm.Design) -> None:
     told = []
     for place in (url, tmp_path / "ledger.db"):

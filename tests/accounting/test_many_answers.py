@@ -216,7 +216,7 @@ def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
     assert uppers[2] <= uppers[1] * 1.1
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip, ExponentialMechanism])
 def test_a_budget_is_spent_and_no_more(
     kind: Callable[[float], GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip | ExponentialMechanism],

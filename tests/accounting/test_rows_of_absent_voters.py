@@ -79,6 +79,7 @@ def test_fresh_voters_cost_the_worst_attendance_at_every_label(steep: tuple[int,
         assert found.upper <= found.lower * 1.01
 
 
+@pytest.mark.thorough
 def test_a_table_for_fewer_voters_may_cost_the_most() -> None:
     """That of all voters alone, a coin, costs nothing."""
     whole = darrm.DecisionDesign(PROBLEM, design_of((0, 1)).table, TRUTH)

@@ -155,6 +155,7 @@ def test_ids_are_of_labels(tmp_path: Path) -> None:
         book.charge((0.5, 0.0), adjacency="replace-one", ids=["a"])
 
 
+@pytest.mark.thorough
 def test_many_ids_in_parts() -> None:
     """Digests come in order, each with its row, and texts by their rows."""
     batch = Batch(f"q{i}" for i in range(70_000))

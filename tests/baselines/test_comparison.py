@@ -93,7 +93,7 @@ def test_the_parameters_of_a_majority_do_for_a_problem() -> None:
         compare(problem, K=5)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_certificates_are_those_of_verify(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
     problem, entries = case
     for entry in entries:
@@ -169,6 +169,7 @@ def test_totals_of_fresh_voters() -> None:
         compare(problem, queries=10)
 
 
+@pytest.mark.thorough
 def test_subsampling_is_tight_for_one_vote() -> None:
     problem = PROBLEMS[1]
     entries = {entry.name.split(" (")[0]: entry for entry in compare(problem)}
@@ -181,6 +182,7 @@ def test_subsampling_is_tight_for_one_vote() -> None:
     assert not darrm.verify(np.minimum(one_vote.gamma * (1 + 1e-6), 1), problem).holds
 
 
+@pytest.mark.thorough
 def test_plain_majority_does_not_hold(paper: dict[str, Entry]) -> None:
     plain = paper["plain majority"]
     assert not plain.certificate.holds
@@ -202,7 +204,7 @@ def test_with_an_allowance_for_all_votes_no_noise_is_left() -> None:
     assert entries[-1].certificate.holds
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", ["tv", "disagreement"])
 @pytest.mark.parametrize("prior", ["uniform", "common:2,2", darrm.priors.common(2, 2)], ids=str)
 def test_prior_and_objective_are_those_of_solve(prior: str | darrm.priors.Prior, objective: str) -> None:

@@ -35,6 +35,7 @@ def test_certificates_are_those_of_every_kind(one_release: tuple[darrm.DecisionP
         )
 
 
+@pytest.mark.thorough
 def test_the_optimum_is_the_best_of_all(one_release: tuple[darrm.DecisionProblem, Comparison]) -> None:
     problem, (best, *others) = one_release
     assert best.design is not None
@@ -123,6 +124,7 @@ def test_each_is_calibrated_to_all_budgets(at_a_total: Comparison) -> None:
             assert compose(own, 6, delta=1e-6, voters="fresh").upper == pytest.approx(of[kind].spent, rel=2e-3)
 
 
+@pytest.mark.thorough
 def test_the_totals_of_all_kinds_are_columns(at_a_total: Comparison) -> None:
     columns = at_a_total.columns()
     assert columns["total, group 2"] == [entry.of["group 2"].spent for entry in at_a_total]

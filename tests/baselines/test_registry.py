@@ -149,6 +149,7 @@ def test_what_is_said_of_a_parameter_is_the_parameter() -> None:
         assert float(number) == pytest.approx(read.get(baseline.name, family.guess), rel=1e-3), baseline.name
 
 
+@pytest.mark.thorough
 def test_a_parameter_that_is_exactly_at_the_limit_is_taken() -> None:
     """Five votes of eleven and somewhat more cost exactly .3: rounding alone would refuse them."""
     problem = darrm.DecisionProblem([VoterGroup(11, 0.1)], 0.3)

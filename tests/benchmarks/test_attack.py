@@ -119,6 +119,7 @@ def test_fresh_voters(rng: np.random.Generator) -> None:
     assert found["DaRRM m = 1.5, charged for one label", "5 at once"] > 3.5
 
 
+@pytest.mark.thorough
 def test_the_votes_of_fresh_voters_are_those_that_are_said() -> None:
     for label in (0, 1):
         ensemble = attack.fresh(label, 1.5, 0.0, None)

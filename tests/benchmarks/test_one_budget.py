@@ -47,6 +47,7 @@ def test_whoever_knows_less_of_a_label_proves_less() -> None:
     assert totals.accountant([(A, 100)]) < singles < alone < by_renyi < 30
 
 
+@pytest.mark.thorough
 def test_opendp_adds_up() -> None:
     pytest.importorskip("opendp")
     pair = totals.Pair(1.0, 1e-6)

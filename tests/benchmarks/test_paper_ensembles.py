@@ -327,6 +327,7 @@ def test_totals_are_those_that_the_paper_prints() -> None:
     assert not printed
 
 
+@pytest.mark.thorough
 def test_paired_tests() -> None:
     from scipy.stats import ttest_rel, wilcoxon
 

@@ -60,6 +60,7 @@ def test_usage_and_errors_say_how_it_was_called() -> None:
     assert run(MODULE, "solve", "--shape", "round").stderr.rstrip().endswith("Try 'python -m darrm solve --help'.")
 
 
+@pytest.mark.thorough
 def test_help_of_the_module_loads_no_numbers() -> None:
     loaded = loaded_by(
         "import runpy, sys; sys.argv = ['darrm', '--help']\n"

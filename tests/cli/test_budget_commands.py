@@ -111,6 +111,7 @@ def test_words_of_the_figures_are_explained(
     assert "Achieved: some voters" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]
     assert run_json(capsys, *arguments, "--total-epsilon", "5.32")["queries"] == 100
@@ -236,6 +237,7 @@ def test_plan_for_votes_whose_epsilon_is_to_be_found(capsys: pytest.CaptureFixtu
     assert "needs an upper end" in refused(capsys, 2, "plan", *options)
 
 
+@pytest.mark.thorough
 def test_release_charges_its_ledger(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,6 +265,7 @@ def test_release_charges_its_ledger(
     assert re.search(r"Spent so far, certified: \(2\.1\d+, 0\.0297\)", said)
 
 
+@pytest.mark.thorough
 def test_every_charge_has_a_time_a_host_and_a_digest(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -291,6 +294,7 @@ def test_every_charge_has_a_time_a_host_and_a_digest(
     assert f"at {shown[1]['time']} on {socket.gethostname()}" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

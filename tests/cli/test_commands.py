@@ -69,6 +69,7 @@ def test_solve_json_has_the_guaranteed_keys(capsys: pytest.CaptureFixture[str]) 
     assert got["seconds"] > 0
 
 
+@pytest.mark.thorough
 def test_a_comparison_at_one_total_says_who_sees_what(capsys: pytest.CaptureFixture[str]) -> None:
     """What counts and labels guarantee where the randomizer is known, and what all votes do, as in a plan."""
     budget = ["--queries", "3", "--total-epsilon", "3", "--total-delta", "1e-5", "--voters", "fresh"]

@@ -90,7 +90,7 @@ def test_a_line_that_would_be_refused_still_completes(wrong: str) -> None:
     assert completed(f"solve {wrong} --eng") == ["--engine"]
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line", ["darrm ", "darrm solve --plot a.png --out g.parquet --sh", "darrm export gamma.json --out g.parquet --"]
 )

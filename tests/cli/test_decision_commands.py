@@ -575,7 +575,7 @@ def test_an_output_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFi
 # Files that were changed
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["decision.json", "absent.json"])
 def test_one_digit_changed(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Wherever a digit is another one, the file is refused, or does not say anything else."""

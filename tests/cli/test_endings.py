@@ -461,6 +461,7 @@ def test_a_full_disk_behind_the_object(folder: Path, unbuffered: str) -> None:
     assert "No space left" in line
 
 
+@pytest.mark.thorough
 @posix
 def test_no_standard_output_for_the_object(folder: Path) -> None:
     line = f'"{sys.executable}" "{COMMAND}" verify gamma.json --json >&-'
@@ -480,6 +481,7 @@ def test_no_standard_error(folder: Path, stream: str) -> None:
         one_object(ended.stdout.decode())
 
 
+@pytest.mark.thorough
 @posix
 def test_an_interrupt_of_a_search_is_one_object(folder: Path) -> None:
     """While the search is in C: the process ends there and then."""

@@ -61,6 +61,7 @@ def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -
     assert "not certified (0.9, 0)-DP for a change in group 2" in printed(capsys, "verify forged.json", 1)
 
 
+@pytest.mark.thorough
 def test_several_voters_of_one_group(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a limit for changes in several groups, the condition says that there are none."""
     monkeypatch.chdir(tmp_path)
@@ -81,6 +82,7 @@ def printed_of_wrong(capsys: pytest.CaptureFixture[str], command: str) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 def test_a_ledger_shows_a_balance_for_each_group(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, f"ledger create l.json {file} {BUDGET}")
     assert "Privacy budget (2, 1e-06) for a change in group 1 and (8, 1e-06) for a change in group 2" in said

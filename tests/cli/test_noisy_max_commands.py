@@ -163,6 +163,7 @@ def test_noise_is_charged_without_a_file(here: Path, capsys: pytest.CaptureFixtu
     assert "Charge a design, FILE, or a mechanism by --noisy-max" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layout", ["rows", *thorough("counts")])
 def test_votes_that_are_counted_or_one_a_row(
     planned: GaussianNoisyMax, layout: str, capsys: pytest.CaptureFixture[str]

@@ -178,6 +178,7 @@ def test_two_classes_and_none_are_as_good_as_two_answers(delta: float) -> None:
         assert costs[0] == pytest.approx(costs[1], abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_gaussian_profile_gives_gaussian_noise_with_none_too() -> None:
     """Phi(mu (n - K/2)) for two classes, but for the polygon of the profile; the engine of two answers is the judge."""
     K, mu, profile = 5, 0.5, gdp(0.5, 16)
@@ -241,6 +242,7 @@ def test_relabelling_classes_relabels_a_release_of_two_groups() -> None:
         assert there == pytest.approx(here[:, list(order)], abs=1e-15)
 
 
+@pytest.mark.thorough
 def test_an_objective_that_names_a_class_has_a_full_table() -> None:
     problem = DecisionProblem([VoterGroup(3, 1.0)], 0.9, 0.0, 3)
     costs = []

@@ -47,7 +47,7 @@ def as_table(gamma: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(acceptance(gamma))
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [0, 1, *thorough(*range(2, 10))])
 def test_the_certificates_of_both_engines_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -134,7 +134,7 @@ def random_problem(rng: np.random.Generator) -> tuple[DecisionProblem, objective
     return DecisionProblem(members, epsilon, delta, max_affected=reach), wanted
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("seed", [0, 1, *thorough(2, 3, 4)])
 def test_every_row_at_once_gives_the_same(seed: int, ordered: bool) -> None:
@@ -216,7 +216,7 @@ def test_one_teacher_gives_truncated_geometric_noise(K: int, epsilon: float) -> 
     assert design.table[: (K + 1) // 2] == pytest.approx(other[::-1], abs=1e-9)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("K", "mu"), [(5, 0.5), (11, 0.3)])
 def test_a_gaussian_profile_gives_gaussian_noise(K: int, mu: float) -> None:
     off = []

@@ -243,6 +243,7 @@ def test_no_digit_can_be_changed(text: str, path: Path) -> None:
     assert not accepted
 
 
+@pytest.mark.thorough
 def test_no_digit_changes_what_is_loaded(design: darrm.Design, text: str, path: Path) -> None:
     for position, old in enumerate(text):
         if old.isdigit():
@@ -276,6 +277,7 @@ def test_no_truncation_is_accepted(text: str, path: Path) -> None:
         refuse(path)
 
 
+@pytest.mark.thorough
 def test_no_byte_can_be_flipped_in_silence(design: darrm.Design, text: str, path: Path) -> None:
     whole = text.encode()
     for position in range(0, len(whole), 11):

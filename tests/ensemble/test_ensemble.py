@@ -299,6 +299,7 @@ def test_fixed_voters_cost_the_composition_of_those_a_record_reaches(overlap: in
     assert model.spent_ == before == (model.privacy_.epsilon, model.privacy_.delta)
 
 
+@pytest.mark.thorough
 def test_fixed_labels_are_the_plain_majority_and_ties_give_the_first_class() -> None:
     parts = [np.arange(i, 1100, 4) for i in range(4)]
     votes = ["yes", "yes", "no", "no"]
@@ -315,6 +316,7 @@ def test_declared_privacy_is_believed_where_voters_do_not_say_theirs() -> None:
     assert model.privacy_ == EnsemblePrivacy(1.0, 0.0, "replace-one", 2, "fixed", None)
 
 
+@pytest.mark.thorough
 @seeded
 def test_parallel_training_is_serial_training() -> None:
     one, two = (fixed(overlap=2, n_jobs=jobs, random_state=4).fit(X, Y) for jobs in (1, 3))
@@ -447,6 +449,7 @@ def test_noisy_max_is_metered(options: dict[str, Any]) -> None:
     assert epsilon(queries) <= model.spent_.epsilon <= 5.0
 
 
+@pytest.mark.thorough
 @seeded
 def test_noisy_max_takes_more_classes() -> None:
     rng = np.random.default_rng(2)

@@ -99,6 +99,7 @@ def test_the_noise_is_solved_for_the_accuracy_that_is_said() -> None:
         assert design == darrm.solve(design.problem, objective=truth)
 
 
+@pytest.mark.thorough
 @seeded
 def test_fresh_labels_have_the_distribution_of_responses_and_decision() -> None:
     n = 30_000

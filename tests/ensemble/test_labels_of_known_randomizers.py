@@ -138,6 +138,7 @@ def test_a_ledger_keeps_the_budget_and_knows_the_assumption(tmp_path: Path) -> N
         model.predict(X[:1])
 
 
+@pytest.mark.thorough
 def test_labels_by_m_have_a_second_budget() -> None:
     """Without it the optimum for one label undoes the smoothing, and few of its labels are within twice the total."""
     asked: dict[str, Any] = {"m": 0.1, "K": 25, "colluders": 0, "total_epsilon": 2.0}

@@ -83,6 +83,7 @@ def test_it_agrees_and_sees_what_is_forged(name: str, tmp_path: Path) -> None:
         assert verdict(other, tmp_path) == (1, "It does not hold.\n", ""), place
 
 
+@pytest.mark.thorough
 def test_what_is_not_whole_is_not_judged(tmp_path: Path) -> None:
     """Each of these would hold as it stands, for what is missing is what would not."""
     decision([Voters(2, 1.0)], 1.0, absent=True).save(tmp_path / "design.json")

@@ -350,6 +350,7 @@ def test_randomized_response_is_composed_as_often_as_told(n: int, relation: Any)
     assert not PLDAccountant(ADD).supports(event)
 
 
+@pytest.mark.thorough
 def test_an_accountant_keeps_its_ledger(designs: dict[str, Any]) -> None:
     event = dp_event(designs["majority"], voters="fresh", queries=2)
     accountant = PLDAccountant(REPLACE).compose(event).compose(event, 3).compose(gaussian(5.0))

@@ -130,6 +130,7 @@ def test_labels_are_a_list_of_numbers_of_answers(name: str) -> None:
     assert all(type(label) is int and 0 <= label < answers for label in labels)
 
 
+@pytest.mark.thorough
 def test_labels_have_the_probabilities_of_the_design() -> None:
     """A false alarm once in a billion runs, over all numbers of ones together. Rows are labels, in their order."""
     design, n = MAJORITY, 20_000
@@ -451,6 +452,7 @@ def test_the_extra_is_named_where_it_is_missing() -> None:
     assert re.fullmatch(r"opendp_measurement needs OpenDP\. Run: pip install 'darrm\[opendp\]'\n", ended.stdout)
 
 
+@pytest.mark.thorough
 def test_votes_with_names_are_not_taken_by_position() -> None:
     """The function of the votes may give a frame; a measurement does not know which column is whose."""
     pd = pytest.importorskip("pandas")

@@ -319,6 +319,7 @@ def test_parts_of_many_bags_are_the_whole(monkeypatch: pytest.MonkeyPatch, major
     assert all(np.allclose(a, b, rtol=1e-13) for a, b in zip(whole, parts, strict=True))
 
 
+@pytest.mark.thorough
 def test_the_attacker_gets_what_the_advantage_says() -> None:
     """Real releases of random labels, attacked: the share of right guesses, within five standard errors."""
     rng = np.random.default_rng(3)

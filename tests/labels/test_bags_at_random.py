@@ -110,6 +110,7 @@ def test_the_tails_of_an_intercept_are_rounded_up(n: int) -> None:
             assert (1 - least).ln() <= Decimal(float(log)) <= (1 - least).ln() * (1 - Decimal("1e-9"))
 
 
+@pytest.mark.thorough
 def test_the_tails_are_those_of_their_formula() -> None:
     """Lemma 11 with any c: s by a linear program, lambda as the least eigenvalue of a matrix of two rows."""
     from scipy.optimize import linprog

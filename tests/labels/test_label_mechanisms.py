@@ -92,6 +92,7 @@ def test_posteriors_are_those_of_bayes(eta: list[float], epsilon: float, data: s
         assert mechanism.posterior(eta, output) == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(eta=etas, epsilon=st.floats(0.01, 5), t=st.floats(-3, 9))
 def test_laplace_posterior(eta: list[float], epsilon: float, t: float) -> None:

@@ -294,6 +294,7 @@ def test_proportions_of_bags_teach_the_model_of_the_records() -> None:
     assert distance(2_000) > 2.7 * most
 
 
+@pytest.mark.thorough
 @seeded
 def test_without_the_correction_the_noise_stays() -> None:
     X, y = records(32_000, 8)

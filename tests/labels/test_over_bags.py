@@ -234,6 +234,7 @@ def test_the_assembled_formula_of_proposition_2() -> None:
         assert bounds_over_bags.proportions_individual_by_mean(eta_i, 0.5, 0.01, 2) == min(eta_i, 1 - eta_i)
 
 
+@pytest.mark.thorough
 def test_theorem_3_7_with_constants() -> None:
     for p in (0.5, 0.3, 0.1, 0.02):
         for failure, n in ((0.1, 1), (1e-3, 1), (1e-6, 1), (0.01, 1000)):

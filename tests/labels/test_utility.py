@@ -87,6 +87,7 @@ def test_auc_and_accuracy_are_those_of_all_labellings(mechanism: Any, k: int) ->
     assert utility._accuracy(mechanism, k, p) == pytest.approx(best, abs=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("k", "epsilon"), [(1, 0.5), (4, 1.0), (9, 3.0)])
 def test_auc_of_a_noisy_sum_is_the_integral(k: int, epsilon: float) -> None:
     others = pmf(np.full(k - 1, 0.3)) if k > 1 else np.ones(1)

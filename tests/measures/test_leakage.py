@@ -84,6 +84,7 @@ def channels(seed: int, n: int) -> Iterator[tuple[np.random.Generator, np.ndarra
         yield rng, rng.dirichlet(np.full(outputs, 10 ** rng.uniform(-1.5, 1)), inputs)
 
 
+@pytest.mark.thorough
 def test_maximal_leakage_is_the_gain_of_the_best_guess() -> None:
     for rng, channel in channels(1, 300):
         prior = rng.dirichlet(np.ones(len(channel)))
@@ -114,6 +115,7 @@ def test_inputs_that_cannot_occur_leak_nothing() -> None:
     assert conditional_leakage([channel]).tolist() == [maximal_leakage(channel)]
 
 
+@pytest.mark.thorough
 def test_composition_and_processing_of_random_channels() -> None:
     for rng, one in channels(2, 400):
         other = rng.dirichlet(np.full(3, 0.5), len(one))

@@ -110,6 +110,7 @@ def leaks(known: tuple[int, int], release: object) -> float:
     return maximal_leakage([release((a + 1, b)), release((a, b + 1))])  # type: ignore[operator]
 
 
+@pytest.mark.thorough
 def test_noise_and_refusals_by_the_votes_break_the_budget() -> None:
     """Section V, 11 voters of two classes: noise that keeps a budget of .1 at the votes, and refusals at gamma = 1."""
 

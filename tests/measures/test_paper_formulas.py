@@ -201,6 +201,7 @@ def test_the_steps_of_theorem_3_4(p: float) -> None:
         assert beyond <= math.exp(-k * (0.5 - p) ** 2 / (2 * p * (1 - p) + (1 - 2 * p) / 3)) + 1e-15
 
 
+@pytest.mark.thorough
 def test_a_mean_far_from_one_half_is_not_enough() -> None:
     """2024 believes that e^-Omega(b^2 k) holds for any labels with |p - 1/2| >= b. Half of eta at 0, half at 1/2: no.
 

@@ -182,6 +182,7 @@ def test_pickles_and_copies_release_the_same(again: object) -> None:
         assert first.tolist() == second.tolist()
 
 
+@pytest.mark.thorough
 def test_saved_and_loaded_for_absent_voters(tmp_path: object) -> None:
     made = design(absent=True)
     made.save(f"{tmp_path}/decision.json")

@@ -73,7 +73,7 @@ def test_an_accuracy_is_that_of_both_truths() -> None:
 PROBLEM = DecisionProblem([VoterGroup(3, 1.0), VoterGroup(2, 0.5)], 1.0)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("which", "answers"),
     [
@@ -98,6 +98,7 @@ def test_a_rule_asks_those_who_are_present(which: object, answers: dict[tuple[in
         assert (1 + np.sign(gain[(-1,) * gain.ndim])) / 2 == answer
 
 
+@pytest.mark.thorough
 def test_more_ones_than_voters_are_no_rule() -> None:
     """All of them may be asked for, and one more not; where voters are absent, the rest may be too few."""
     objective = objectives.rule(objectives.at_least(5), [0.9, 0.8])

@@ -268,6 +268,7 @@ def test_a_plan_for_fresh_voters_pays_for_its_labels_alone(queries: int, again: 
     assert any(again in one for one in plan.assumptions)
 
 
+@pytest.mark.thorough
 def test_a_second_label_of_non_private_voters_counts_as_one_more() -> None:
     """Only the output noise protects, and it is new for each label: `release` says that such labels compose."""
     group = darrm.VoterGroup(3, epsilon=math.inf)

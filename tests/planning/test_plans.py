@@ -107,7 +107,7 @@ def test_the_budget_is_spent_or_not_needed(planned: tuple[dict[str, Any], Plan])
         assert plan.spent >= 0.99 * plan.total_epsilon
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_what_a_comparison_says_of_totals_is_so(planned: tuple[dict[str, Any], Plan]) -> None:
     _, plan = planned
     assert plan.comparison is not None

@@ -318,6 +318,7 @@ def test_biased_words_are_found(name: str) -> None:
     assert fails(SAMPLERS[name])
 
 
+@pytest.mark.thorough
 def test_an_order_that_is_not_random_is_found() -> None:
     """A bag that is drawn with the same words in one case of ten."""
     one_of_ten = SAMPLERS["bags"]._replace(draw=lambda n: np.where(np.arange(n) % 10, bag_of_two(n), 0))

@@ -138,6 +138,7 @@ def test_the_worst_case_can_be_recomputed_from_the_page(case: tuple[DecisionDesi
     assert design.certificate.needed_delta <= float(sums[5][1]) <= problem.delta * (1 + 1e-11)
 
 
+@pytest.mark.thorough
 def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDesign, Page]) -> None:
     design, _ = case
     worst, certificate = work_out_classes(design), design.certificate

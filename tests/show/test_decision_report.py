@@ -190,6 +190,7 @@ def test_the_worst_case_can_be_recomputed_from_the_page(case: tuple[DecisionDesi
     assert design.certificate.needed_delta <= float(sums[5][1]) <= problem.delta * (1 + 1e-11)
 
 
+@pytest.mark.thorough
 def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDesign, Page]) -> None:
     design, _ = case
     worst, certificate = work_out_groups(design), design.certificate
@@ -415,6 +416,7 @@ def test_the_python_of_the_page_runs_and_prints_its_checksum(
     assert second != sections.digest(design.table[::-1], *tables[1:])
 
 
+@pytest.mark.thorough
 def test_a_file_with_another_decision_is_refused(tmp_path: Path, design: DecisionDesign) -> None:
     others = [
         hospitals(absent=True),

@@ -187,7 +187,7 @@ def test_without_matplotlib_the_error_names_the_remedy(
         plot_gamma(problem, gammas)
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["solve", "compare"])
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_commands_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, ending: str) -> None:

@@ -93,6 +93,7 @@ def test_the_problem_stands_there_exactly(case: tuple[darrm.Design, Page]) -> No
     assert sum(row[0] == "profile" for row in page.rows("The problem")) == len(design.profile)
 
 
+@pytest.mark.thorough
 def test_the_worst_case_can_be_recomputed_from_the_page(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     problem, K = design.problem, design.problem.K

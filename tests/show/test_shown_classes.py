@@ -185,7 +185,7 @@ def test_several_groups_have_no_picture_of_several_classes() -> None:
 # Notebooks
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 def test_notebooks_show_several_classes(design: DecisionDesign) -> None:
     pytest.importorskip("matplotlib")
     text = design._repr_html_()

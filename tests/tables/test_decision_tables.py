@@ -53,6 +53,7 @@ def test_rows_hold_what_solve_gives(problems: Path, tmp_path: Path, ending: str)
     assert tables.solve_grid(tables.from_csv(problems), out=out).found == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_known_randomizers_are_of_the_key_and_of_the_proof(
     tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]

@@ -272,6 +272,7 @@ def test_what_cannot_be_solved_is_a_row_with_its_reason(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "t.parquet"
     true, calls = solving._solve_chain, []

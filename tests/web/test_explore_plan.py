@@ -130,6 +130,7 @@ def test_a_aggregator_ends_epsilon(client: Any) -> None:
     assert "--at-most" not in pre(text, "command")
 
 
+@pytest.mark.thorough
 def test_ends_are_of_no_use_for_an_epsilon_that_is_given(client: Any) -> None:
     text = get(client, "/plan", **SMALL, at_most="x", aggregator="-1").text
     assert "--at-most" not in pre(text, "command")
@@ -184,6 +185,7 @@ def test_a_plan_by_a_known_randomizer_is_that_of_the_library(client: Any, stated
     assert all(f"<td>{value:.6f}</td>" in text for value in stated.design.table)
 
 
+@pytest.mark.thorough
 def test_the_comparison_by_a_known_randomizer_has_both_totals(client: Any, stated: Plan) -> None:
     text = html.unescape(get(client, "/others", **STATED).text)
     assert stated.comparison is not None
@@ -195,6 +197,7 @@ def test_the_comparison_by_a_known_randomizer_has_both_totals(client: Any, state
     assert f"Epsilon, all labels, holds {plan_words.known(stated.design.problem)}" in text
 
 
+@pytest.mark.thorough
 def test_any_mechanism_is_the_default_and_colluders_are_asked_for(client: Any, small: Plan) -> None:
     first = get(client, "/").text
     assert '<option value="" selected>any mechanism</option>' in first

@@ -103,6 +103,7 @@ def test_the_parts_are_those_of_the_page(client: Any) -> None:
         assert "Not computed yet." not in page
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("values", [SMALL, *thorough(OF_GROUPS)])
 def test_other_mechanisms_stand_beside_it(client: Any, values: dict[str, str]) -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.5) if values is SMALL else of_groups()
