@@ -2,8 +2,9 @@
 
     python benchmarks/speed/stream_speed.py [--rows 10000000] [--ids] [--docs]
 
-Takes: some minutes, and two GB of disk; with --ids half a minute, for the table of what ids, a ledger and a key take
-for a tenth of the rows. --docs writes docs/howto/streams.md.
+Takes: some minutes and two GB of disk, or half a minute with --ids. --docs writes docs/howto/streams.md.
+
+With --ids it measures what ids, a ledger and a key take for a tenth of the rows.
 
 Each release is a process of its own. Seconds are those from its start to its end, imports and the check of the design
 included; CPU seconds leave out what other work on the machine adds. Memory is the most it held at any time (VmHWM of
