@@ -33,7 +33,7 @@ from darrm.errors import InputError, OutputError, RecoveredLabelsWarning
 from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.databases import Run, SqliteFile, UnsettledError
 from darrm.storage.locks import locked
-from darrm.storage.postgres import SCHEMES, PostgresSchema
+from darrm.storage.postgres import PostgresSchema, is_url
 from darrm.storage.sealed_json import unique
 
 TABLES = (
@@ -121,7 +121,7 @@ class Store:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self._db: SqliteFile | PostgresSchema
-        if isinstance(place, str) and place.startswith(SCHEMES):
+        if isinstance(place, str) and is_url(place):
             self._db = PostgresSchema(place, "ledger", _FIX)
         else:
             self._db = SqliteFile(_path(place), "ledger", _FIX)

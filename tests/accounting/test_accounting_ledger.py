@@ -1288,3 +1288,9 @@ def test_a_plan_knows_its_voters(voters: str) -> None:
     asked: dict[str, Any] = {"queries": 5, "total_epsilon": 0.5, "total_delta": 1e-6, "compare": False}
     plan = darrm.plan([darrm.VoterGroup(3, 1.0)], accuracy=0.7, max_affected=1, **asked, voters=voters)
     assert plan.design.planned_for == voters
+
+
+def test_a_url_of_another_scheme_is_no_path() -> None:
+    for url in ("postgresql+psycopg://host/db", "mysql://host/db"):
+        with pytest.raises(darrm.InputError, match=r"is not read here\. Pass postgresql://"):
+            Ledger(url)
