@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from darrm.accounting.many_answers import envelope, upper_of_rows
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.voters import among, epsilon_of
+from darrm.numerics.arrays import Array
 from darrm.problem.counts import count_vectors
 from darrm.problem.decision import decision_by
 from darrm.problem.model import VoterModel
 from darrm.problem.truths import truths_of
 
 _MOST = 2_000_000  # numbers in all pairs of true answers, and probabilities of all rows
-_ROUNDING = 2.0**-52
+_ROUNDING = 2.0**-50
 _WORK = 300_000  # queries times probabilities of all rows above which their own profile is composed, in less time
 
 
@@ -22,10 +25,10 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
 
     The counts of the voters that do not collude have the distribution B[h] for true answers h, the rows of the kernel
     of `darrm.problem.truths`, and one record changes at most ``max_affected`` of the truths. Queries may be adaptive.
-    If several groups vote, the counts of each are seen. An affected voter is the same at every query, and the counts of
-    the groups that it is not in have the same distribution with and without the record, so that the largest total of
-    one group holds. The bound is that of the votes themselves where several affected voters may be in several groups,
-    where the rows are too many to list, and for a group without a known randomizer.
+    If several groups vote, the counts of each are seen, and those of the groups without the affected voter have the
+    same distribution with and without the record. The affected voter may be in another group at each query. The bound
+    is that of the votes themselves where several voters are affected in several groups, and where the rows are too many
+    to list.
 
     Examples
     --------
@@ -38,23 +41,45 @@ def counts_total(model: VoterModel, queries: int, delta: float) -> float:
     12.3
     """
     votes = epsilon_of(among(model.affected, queries), delta)
-    if len(model.groups) > 1 and model.max_affected == 1:
-        alone = (VoterModel([group], model.classes, 1, model.adjacency) for group in model.groups if group.max_affected)
-        return min(votes, max(counts_total(own, queries, delta) for own in alone))
-    if len(model.groups) > 1 or not model.known:
+    several = len(model.groups) > 1
+    if not model.known or (several and model.max_affected > 1):
         return votes
+    alone = [VoterModel([group], model.classes, 1, model.adjacency) for group in model.groups if group.max_affected]
+    found = [_rows_of(own) for own in (alone if several else [model])]
+    made = [rows for rows in found if rows is not None]
+    if len(made) < len(found):
+        return votes
+    width = max(P.shape[1] for P, _ in made)
+    P, Q = (np.concatenate([_padded(pair[side], width) for pair in made]) for side in (0, 1))
+    quick = queries * P.size > _WORK
+    return min(votes, (envelope if quick else upper_of_rows)(OutcomeRows(P, Q, _ROUNDING), queries, delta))
+
+
+def _rows_of(model: VoterModel) -> tuple[Array, Array] | None:
+    """What one query can reveal of a record in this one group: pairs of distributions of its counts, or None.
+
+    Of voters without a known randomizer it is the vote, and the worst pair for an epsilon is randomized response.
+    """
+    (group,) = model.groups
+    if not model.known:
+        if group.delta or not math.isfinite(group.epsilon):
+            return None
+        pair = np.array([[1.0, math.exp(-group.epsilon)]]) / (1 + math.exp(-group.epsilon))
+        return pair, pair[:, ::-1]
     truths = truths_of(decision_by(model, 1.0, 0.5))
     [kernel] = truths.kernels
     if kernel is None:
-        return votes
+        return None
     vectors = count_vectors(truths.problem.K, truths.problem.n_classes)
     if vectors.size * len(vectors) > _MOST:
-        return votes
+        return None
     moved = np.abs(vectors[:, None] - vectors[None]).sum(axis=2) // 2
     on, off = np.nonzero((moved > 0) & (moved <= model.max_affected))
     once = on < off  # a row stands for both directions
     if once.sum() * kernel.rounded.shape[1] > _MOST:
-        return votes
-    rows = OutcomeRows(kernel.rounded[on[once]], kernel.rounded[off[once]], _ROUNDING)
-    quick = queries * rows.P.size > _WORK
-    return min(votes, (envelope if quick else upper_of_rows)(rows, queries, delta))
+        return None
+    return kernel.rounded[on[once]], kernel.rounded[off[once]]
+
+
+def _padded(rows: Array, width: int) -> Array:
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
