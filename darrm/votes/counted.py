@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 from darrm._validation import MAX_CLASSES, shown, truth, whole
 from darrm.errors import InputError
 from darrm.problem.voter_names import compared
-from darrm.storage.kinds import check_kind
 from darrm.votes import parquet
 from darrm.votes.answers import Readings, checked_names, in_words, numbers_of
 from darrm.votes.csv import table
-from darrm.votes.formats import format_of
+from darrm.votes.formats import format_of, votes_file
 from darrm.votes.ids import RowIds, compared_id
 from darrm.votes.rows import Texts
 
@@ -109,18 +107,8 @@ def read_counts(
     names = tuple(map(str, range(whole("classes", classes, 2)))) if isinstance(classes, int) else checked_names(classes)
     tall, name = truth("tall", tall), Path(path)
     K = None if K is None else whole("K", K)
-    try:
-        with name.open("rb") as file:
-            made = (_of_votes if tall else _of_counts)(name, file, names)
-    except InputError:
-        check_kind(name, "votes")
-        raise
-    except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text. Export the votes as CSV.") from error
-    except csv.Error as error:
-        raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
+    with votes_file(name) as file:
+        made = (_of_votes if tall else _of_counts)(name, file, names)
     sums = np.asarray(made.counts.sum(axis=1))
     if K is not None and (sums != K).any():
         at = int(np.flatnonzero(sums != K)[0])

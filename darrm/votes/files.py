@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 from darrm._validation import whole
 from darrm.errors import InputError
 from darrm.problem.voter_names import voter_names
-from darrm.storage.kinds import check_kind
 from darrm.votes.answers import BITS, Answers
-from darrm.votes.formats import format_of
+from darrm.votes.formats import format_of, votes_file
 from darrm.votes.ids import RowIds
 from darrm.votes.rows import Votes, VotesBlock
 
@@ -105,27 +103,17 @@ def blocks(
     if K is not None:
         K = whole("K", K, hint="Pass how many columns of votes there must be, such as design.problem.K.")
     taken = K if voters is None else voter_names(voters, K, "voters")
-    try:
-        with name.open("rb") as file:
-            names_of = RowIds(name, first=1)
-            for columns, cells, ids in format_of(name).blocks(name, file, taken, answers):
-                n_votes = len(columns.votes)
-                labels = None if columns.label is None else cells[:, n_votes]
-                votes = cells[:, :n_votes].view(np.int8) if absent else cells[:, :n_votes]
-                texts, has_ids = names_of.of(ids, len(cells), index=columns.index)
-                yield VotesBlock(votes, texts, labels, has_ids=has_ids, voters=columns.voters)
-                row += len(cells)
+    with votes_file(name) as file:
+        names_of = RowIds(name, first=1)
+        for columns, cells, ids in format_of(name).blocks(name, file, taken, answers):
+            n_votes = len(columns.votes)
+            labels = None if columns.label is None else cells[:, n_votes]
+            votes = cells[:, :n_votes].view(np.int8) if absent else cells[:, :n_votes]
+            texts, has_ids = names_of.of(ids, len(cells), index=columns.index)
+            yield VotesBlock(votes, texts, labels, has_ids=has_ids, voters=columns.voters)
+            row += len(cells)
         if row == 1:
             raise InputError(f"{name} holds no votes: {format_of(name).EMPTY}.")
-    except InputError:
-        check_kind(name, "votes")
-        raise
-    except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text. Export the votes as CSV.") from error
-    except csv.Error as error:
-        raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
 
 
 def read(

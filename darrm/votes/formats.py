@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from csv import Error
 from pathlib import Path
 from types import ModuleType
+from typing import IO
 
 from darrm.errors import InputError
+from darrm.storage.kinds import check_kind
 from darrm.votes import csv, json, parquet
 
 
@@ -14,3 +19,20 @@ def format_of(path: Path) -> ModuleType:
     if path.suffix.lower() == ".tex":
         raise InputError(f"Votes and labels are CSV, Parquet or JSON, not LaTeX. Got {path}. Pass one of these.")
     return {".parquet": parquet, ".json": json}.get(path.suffix.lower(), csv)
+
+
+@contextmanager
+def votes_file(name: Path) -> Iterator[IO[bytes]]:
+    """A file of votes to read; what goes wrong in the block is an `InputError` that names it."""
+    try:
+        with name.open("rb") as file:
+            yield file
+    except InputError:
+        check_kind(name, "votes")
+        raise
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text. Export the votes as CSV.") from error
+    except Error as error:
+        raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
