@@ -18,7 +18,7 @@ from darrm.design.content import problem_in_file
 from darrm.errors import InputError
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import adjacency_text
-from darrm.storage.sealed_json import finite
+from darrm.storage.sealed_json import checked_form, finite
 
 FORMAT, VERSION = "darrm-ledger", 5
 RULES = ("exact", "composed", "renyi", "basic")
@@ -159,14 +159,8 @@ def state_of(content: Any, where: object) -> State:
     InputError
         If no ledger has such content.
     """
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{where} is not a ledger: its format is not "{FORMAT}". {AGAIN}')
-    if type(content.get("version")) is not int or content["version"] != VERSION:
-        raise InputError(
-            f"{where} has format version {content.get('version')!r}; this darrm reads {VERSION}. Use the darrm that "
-            "wrote it."
-        )
-    content = {name: value for name, value in content.items() if name not in ("format", "version")}
+    said = checked_form(content, FORMAT, VERSION, where, "a ledger", AGAIN)
+    content = {name: value for name, value in said.items() if name not in ("format", "version")}
     unknown = sorted(content.keys() - {entry.name for entry in fields(State)})
     if unknown:  # it may record a charge
         raise InputError(

@@ -81,15 +81,21 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
         # The bytes of a file that is no text are not shown, because it may be a key.
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
         raise InputError(f"{name} is not a whole JSON file ({reason}). {again}") from error
+    found = checked_form(content, form, edition, name, a_file, again)
+    if found.get("sha256") != digest:
+        raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
+    return found
+
+
+def checked_form(content: object, form: str, edition: int, where: object, what: str, again: str) -> dict[str, Any]:
+    """The content, if it says that it has this format and version; ``what`` would be such a file."""
     if not isinstance(content, dict) or content.get("format") != form:
-        raise InputError(f'{name} is not {a_file}: its format is not "{form}". {again}')
+        raise InputError(f'{where} is not {what}: its format is not "{form}". {again}')
     if type(content.get("version")) is not int or content["version"] != edition:
         raise InputError(
-            f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. Use the darrm that "
+            f"{where} has format version {content.get('version')!r}; this darrm reads {edition}. Use the darrm that "
             "wrote it."
         )
-    if content.get("sha256") != digest:
-        raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
     return content
 
 
