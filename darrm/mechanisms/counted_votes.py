@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard
@@ -66,7 +67,7 @@ def checked_sparse(counts: Any) -> Sparse:
     return found
 
 
-class OfCounts:
+class OfCounts(ABC):
     """A mechanism for vote counts. If it has K and classes, it releases only rows of K votes over that many classes.
 
     Pass both or neither. The total of many labels holds for one K and one number of classes, because other rows can
@@ -74,13 +75,13 @@ class OfCounts:
     """
 
     _parameters: ClassVar[tuple[str, ...]]  # of the noise, by name
+    max_affected: int = 1  # votes of each label that one record can change
 
     def __init__(
         self,
         K: int | None,
         classes: int | Iterable[str] | None,
         voters: Iterable[str] | None = None,
-        max_affected: int = 1,
     ) -> None:
         if (K is None) != (classes is None):
             raise InputError(
@@ -92,16 +93,15 @@ class OfCounts:
                 raise InputError("voters are the names of K voters. Got names without K. Pass K and classes too.")
             self.problem: VoterModel | None = None
         else:
-            teachers = VoterGroup(check_count("K", K), math.inf, max_affected=max_affected, names=voters)
-            self.problem = VoterModel([teachers], classes, max_affected)
+            teachers = VoterGroup(check_count("K", K), math.inf, max_affected=self.max_affected, names=voters)
+            self.problem = VoterModel([teachers], classes, self.max_affected)
         self.K = None if self.problem is None else self.problem.K
         self.classes = None if self.problem is None else self.problem.n_classes
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parameters)
         held = "" if self.problem is None else f", K={self.K}, classes={self.problem.classes!r}"
-        affected: int = getattr(self, "max_affected", 1)
-        held += f", max_affected={affected}" if affected > 1 else ""
+        held += f", max_affected={self.max_affected}" if self.max_affected > 1 else ""
         return f"{type(self).__name__}({said}{held})"
 
     def __reduce__(self) -> tuple[object, tuple[float, ...]]:
@@ -110,8 +110,7 @@ class OfCounts:
         if self.problem is not None:
             given = {"K": self.K, "classes": self.problem.classes}
             given |= {"voters": self.problem.voters} if self.problem.voters else {}
-        affected: int = getattr(self, "max_affected", 1)
-        given |= {"max_affected": affected} if affected > 1 else {}
+        given |= {"max_affected": self.max_affected} if self.max_affected > 1 else {}
         return partial(type(self), **given), tuple(getattr(self, name) for name in self._parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -123,9 +122,9 @@ class OfCounts:
             )
         super().__setattr__(name, value)
 
+    @abstractmethod
     def _chances(self, votes: NDArray[np.int64]) -> Chances:
         """Pr[label | votes] of checked votes, with what is proved of their error."""
-        raise NotImplementedError
 
     def kernel(self, k: int) -> Array:
         """Pr[label = o | l of k votes are for class 1], two classes: [l, o], as of `release`, with "none" last if any.

@@ -266,7 +266,7 @@ class GaussianNoisyMax(NoisyMax):
     ) -> None:
         self.sigma = check_positive("sigma", sigma)
         self.max_affected = check_count("max_affected", max_affected)
-        super().__init__(K, classes, voters, self.max_affected)
+        super().__init__(K, classes, voters)
 
     @property
     def _rate(self) -> Fraction:
