@@ -245,7 +245,8 @@ def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str, s
     for one in (found[0], found[2]):
         assert one["error"] == "PartyError", one
         assert not one["blocks"] or (step == 7 and one["blocks"] == [TRUE])  # while it was opened
-        assert "party p" in one["message"] or how == "stop" or step == 0, one
+        # a party may connect and be gone before another has seen its connection, which then waits for it
+        assert "party p" in one["message"] or how == "stop" or (step <= 1 and "Not connected" in one["message"]), one
         assert step == 7 or "Nothing" in one["message"], one
 
 
