@@ -16,7 +16,6 @@ import pytest
 from cases import beyond_each_value
 
 made = pytest.StashKey[dict[str, Any]]()
-FEW = 2  # cases of one parameter: a kind, and what differs within it
 LEFT = ("slow", "thorough")  # to other targets of make already
 END = 700.0  # nats, where float64 ends: beyond, certificates name some case if none needs any delta
 LONG = 5.0  # seconds of an independent check; designs that take longer are counted and left to the command line
@@ -70,9 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to `make thorough` what repeats a kind.
 
     Quick are, of each test that is not marked, enough cases that each value of several parameters is there once, or the
-    first `FEW` of one parameter. A list in which every case is a thing of its own and costs milliseconds, as a command
-    or a stored file, is marked `every`; one whose cases cost more than a tenth of a second, `first(n)`. Of a grid of
-    many such cases `first(n, most)` leaves all but ``most`` to `make slow`.
+    first of one parameter. A list in which every case is a thing of its own and costs milliseconds, as a command or a
+    stored file, is marked `every`; one of which a few cases are kinds, `first(n)`. Of a grid of many cases that cost
+    more than a tenth of a second `first(n, most)` leaves all but ``most`` to `make slow`.
     """
     for _, group in groupby(items, key=lambda item: (item.parent, getattr(item, "originalname", item.name))):
         cases = [case for case in group if not case.get_closest_marker("slow")]
@@ -88,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         left = list(beyond_each_value(cases)) if several else []
         first = cases[0].get_closest_marker("first")
         if first or not several:
-            left += [case for case in cases if case not in left][first.args[0] if first else FEW :]
+            left += [case for case in cases if case not in left][first.args[0] if first else 1 :]
         for case in left:
             case.add_marker(pytest.mark.thorough)
 

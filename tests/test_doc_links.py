@@ -136,11 +136,13 @@ def test_nothing_is_fetched(page: tuple[str, list[str]]) -> None:
         ("OfErrors", "#typed.OfErrors"),
     ],
 )
+@pytest.mark.thorough
 def test_a_word_for_a_type_is_a_link(page: tuple[str, list[str]], word: str, address: str) -> None:
     found = re.findall(r'<a class="reference \w+" href="([^"]+)"[^>]*>(?:<[^>]+>)*([^<]+)<', page[0])
     assert {link for link, text in found if text == word} == {address}
 
 
+@pytest.mark.thorough
 def test_what_is_no_type_stays_text(page: tuple[str, list[str]]) -> None:
     """``shape`` and ``n`` are names of attributes too."""
     text = re.sub(r"<[^>]+>", "", page[0])

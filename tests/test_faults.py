@@ -322,7 +322,6 @@ def fill(path: Path, room: int) -> None:
         file.truncate(max(0, file.tell() - room))
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("what", WRITES)
 def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(full_disk)
@@ -350,7 +349,6 @@ def read_only(full_disk: Path) -> Iterator[Path]:
         subprocess.run(["mount", "-o", "remount,rw", str(full_disk)], check=True, capture_output=True)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("what", WRITES)
 def test_a_folder_that_cannot_be_written_to(read_only: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(read_only)

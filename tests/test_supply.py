@@ -244,7 +244,6 @@ def left_the_machine(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("socket.")]
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "attempt",
     [

@@ -83,7 +83,6 @@ def test_a_hundred_queries_of_the_paper(shape: str, at_most: float, around: floa
     assert total.upper < outer < optimal(0.2676, 3e-4, 100, 0.0297).epsilon
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("queries", "delta"), [(40, 1e-5), (1500, 1e-5), (1500, 0.3), (1500, 1e-60)])
 def test_one_pair_reaches_beyond_the_range_of_float64(queries: int, delta: float) -> None:
     """Against the binomial sums in whole numbers; for 1500 labels the other side's chances are below 1e-290."""

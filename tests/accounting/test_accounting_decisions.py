@@ -122,7 +122,6 @@ def test_the_profile_is_the_largest_excess_of_both_answers(which: int) -> None:
             assert 0 <= Fraction(delta) - max(Fraction(0), truth) <= Fraction(1, 10**12)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
 def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
     """The table is not symmetric: brute force composes its pairs as they are, the polygon those of both answers."""

@@ -283,7 +283,6 @@ def composed_excess(counts: Region, a: float, Q: int = 2) -> float:
     return found
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("max_affected", [1, 2, 3])
 def test_labels_that_a_budget_pays_for(max_affected: int) -> None:
     """max_queries against brute force: so many labels of fixed voters stay within the budget."""

@@ -865,7 +865,6 @@ def with_labels(out: Path, labels: str) -> list[Path]:
     return [path for path in out.parent.glob(f"{out.name}*") if path.is_file() and path.read_text() == labels]
 
 
-@pytest.mark.first(1)
 @posix
 @pytest.mark.parametrize("taken", ["folder", "file", "link"])
 def test_a_name_that_is_taken_meanwhile(tmp_path: Path, forker: Forker, book: Ledger, taken: str) -> None:

@@ -190,7 +190,6 @@ def test_what_is_no_curve_is_refused(epsilons: list[float], deltas: list[list[fl
 # Several together
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, *thorough(*range(5, 14))])
 def test_together_is_never_below_the_exact_composition(seed: int) -> None:
     kinds, rng = some_pairs(seed), random.Random(seed + 100)
@@ -267,7 +266,6 @@ STEEP = region_of([(Fraction(3, 10), Fraction(1, 10)), (Fraction(1, 100), ZERO)]
 THREE = OutcomeRows.of([[0.5, 0.25, 0.25], [0.125, 0.625, 0.25]], [[0.25, 0.5, 0.25], [0.125, 0.375, 0.5]])
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("first", "second", "counts"),
     [

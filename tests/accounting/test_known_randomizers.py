@@ -134,7 +134,7 @@ CASES = {
 }
 
 
-@pytest.mark.every
+@pytest.mark.first(10)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", [0, *thorough(1, 2)])
 def test_certificates(name: str, seed: int) -> None:
@@ -162,7 +162,7 @@ COMPOSED = ["one", "three reached", "colluders", "all others collude", "skewed",
 COMPOSED += ["beside any", "classes", "silent", "unsure", "two groups, one affected", "classes, colluders"]
 
 
-@pytest.mark.every
+@pytest.mark.first(6)
 @pytest.mark.parametrize(("name", "queries"), [*((name, 3) for name in COMPOSED), ("one", 5), ("colluders", 5)])
 def test_totals_enclose_the_recursion(name: str, queries: int) -> None:
     case = CASES[name]
@@ -185,7 +185,7 @@ LONG = [entry for entry in DESIGNS if entry["K"] * entry["Q"] > 20_000]
 HEAVY = [entry for entry in GOLDEN["plain_majority"] if entry not in LIGHT]
 
 
-@pytest.mark.every
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     "entry", [*LIGHT, *thorough(*HEAVY[::4]), *slow(*(one for i, one in enumerate(HEAVY) if i % 4))]
 )

@@ -181,7 +181,6 @@ def some_rows(sigma: float, count: int, seed: int) -> OutcomeRows:
     return OutcomeRows.of(P / P.sum(axis=1, keepdims=True), Q / Q.sum(axis=1, keepdims=True), rho=1e-9)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("sigma", "queries"), [*thorough((7.0, 40)), *slow((30.0, 150))])
 def test_strategies_of_listed_rows_cost_less(sigma: float, queries: int) -> None:
     """The exact composition of 24 rows, chosen adaptively: below the ladder, and not by far."""

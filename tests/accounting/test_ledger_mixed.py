@@ -308,7 +308,6 @@ def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> Non
     assert truth - 5 * GRID <= ledger.spent()[0] <= truth * (1 + 1e-2)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("of", [lambda: laplace(pessimistic_estimate=False), lambda: skewed(False)])
 def test_optimistic_distributions_are_refused(tmp_path: Path, of: Callable[[], Any]) -> None:
     optimistic = of()

@@ -63,7 +63,6 @@ BIAS = Fraction(7, 10)
 EPSILON = -2 * math.log(0.7)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("queries", [1, 2, 3])
 def test_bounds_hold_the_full_tree(queries: int) -> None:
     """Three classes, three votes: all 54 ordered pairs against the rows that are kept."""

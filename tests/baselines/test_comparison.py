@@ -191,6 +191,7 @@ def test_plain_majority_does_not_hold(paper: dict[str, Entry]) -> None:
     assert plain.gamma.tolist() == [1] * 12
 
 
+@pytest.mark.thorough
 def test_double_subsampling_is_tight_but_worse(paper: dict[str, Entry]) -> None:
     double = paper["double subsampling of 5 votes"]
     assert double.certificate.holds

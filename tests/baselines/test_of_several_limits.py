@@ -133,6 +133,7 @@ def test_the_totals_of_all_kinds_are_columns(at_a_total: Comparison) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_local_noise_has_an_epsilon_for_each_group(at_a_total: Comparison) -> None:
     local = at_a_total["local noise only"]
     first, second = (float(word) for word in local.setting.split() if word[0].isdigit())

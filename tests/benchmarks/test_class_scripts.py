@@ -4,12 +4,14 @@ import math
 from itertools import islice
 
 import numpy as np
+import pytest
 from scripts import load
 
 import darrm
 from darrm import objectives
 
 
+@pytest.mark.thorough
 def test_the_noises_of_digits_give_chances() -> None:
     digits = load("digits_teachers")
     votes = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]])

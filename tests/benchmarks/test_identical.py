@@ -46,7 +46,6 @@ def polygon(problem: darrm.MajorityProblem) -> list[tuple[Fraction, Fraction]]:
     return pairs
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("K", "epsilon", "Delta"), CASES)
 def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, Delta: float) -> None:
     rng = np.random.default_rng(K)
@@ -114,6 +113,7 @@ def test_the_bound_for_any_voters_is_above_that_for_identical_ones() -> None:
             assert alike.tight_epsilon <= any_.tight_epsilon * (1 + 1e-12) + 1e-15
 
 
+@pytest.mark.thorough
 def test_a_table_for_identical_voters_only() -> None:
     # The plain majority, at the epsilon that identical voters need with a delta: any voters need more.
     problem = darrm.MajorityProblem(K=11, m=5.3, epsilon=0.1, Delta=1e-5)

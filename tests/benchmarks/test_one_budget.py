@@ -72,6 +72,7 @@ def test_random_designs_are_the_same_at_every_run() -> None:
     assert -2e-3 < trial.block < trial.single
 
 
+@pytest.mark.thorough
 def test_the_renyi_accountant_takes_replaced_records_for_added_ones() -> None:
     """A later dp-accounting may differ; then docs/benchmarks.md must."""
     added = totals.dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE

@@ -162,6 +162,7 @@ def test_a_replaced_record_reaches_so_many_teachers(max_affected: int) -> None:
         assert model.__class__.__name__ == "DPLogisticRegression" or reached == touched
 
 
+@pytest.mark.thorough
 def test_expected_shares_are_those_of_the_mechanisms() -> None:
     rng = np.random.default_rng(5)
     cast = rng.integers(0, 2, (40, 11))

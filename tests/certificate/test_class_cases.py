@@ -63,7 +63,6 @@ def test_every_case_is_there_up_to_names(C: int, outcomes: int, K: int) -> None:
         assert {canonical(case) for case in listed(C, outcomes, K, n, alike=True)} == up_to_names
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("C", "K", "t", "cases"), [(3, 11, 11, 12660), (4, 11, 11, 324659), (10, 7, 7, 74389), (10, 11, 3, 22_582)]
 )

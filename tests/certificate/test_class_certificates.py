@@ -148,7 +148,6 @@ def near(said: Decimal, true: Decimal) -> bool:
 # Lemma D6
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("C", "epsilon", "delta"), [(2, 0.7, 0.0), (3, 0.7, 0.0), (3, 1.5, 0.1), (4, 0.3, 0.02)])
 def test_the_corners_span_all_private_votes(C: int, epsilon: float, delta: float) -> None:
     """In random directions the best of all (epsilon, delta)-DP pairs, by a linear program, is the best of the maps."""
@@ -267,7 +266,6 @@ def test_three_groups_of_different_kinds() -> None:
             assert near(bound(table, problem, at), truth.excess(at))
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("C", "delta"), [(3, 0.0), (3, 0.2), (4, 0.0)])
 def test_the_worst_case_attains_what_is_needed(C: int, delta: float) -> None:
     """Kinds and answers of a certificate, read back into chances of voters."""

@@ -124,7 +124,6 @@ def test_no_false_guarantee_in_many_cases(seed: int) -> None:
         check(hostile_case(rng))
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("sizes", "delta"), [((3, 3), 0.0), ((2, 2, 2), 0.0), ((5,), 0.0), ((2, 1), 0.01), ((3,), 0.3)]
 )
@@ -152,7 +151,6 @@ def test_a_group_is_reached_as_far_as_it_says() -> None:
     assert len(found) == 9
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_the_worst_case_attains_what_is_needed(delta: float) -> None:
     """Corner counts and answer of a certificate, read back into chances of voters."""

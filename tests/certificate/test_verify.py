@@ -32,7 +32,6 @@ def table(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
     return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("Delta", "max_affected"), [(0.0, 4), (0.3, 4), (1e-3, 2)])
 def test_the_oracle_takes_every_multiset(Delta: float, max_affected: int) -> None:
     problem = darrm.MajorityProblem(4, 2, 0.7, Delta, max_affected=max_affected)
@@ -308,7 +307,6 @@ def test_a_tie_is_a_fair_coin_whatever_gamma_says(Delta: float) -> None:
     assert abs(ones - 50_000) < 6 * np.sqrt(25_000)
 
 
-@pytest.mark.first(1)
 def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context() -> None:
     """Rounding, range and traps of the caller's decimal context must not reach the certificate."""
     gamma = [1.0, 1 - 1e-6, 0.9, 0.9, 1 - 1e-6, 1.0]

@@ -534,7 +534,6 @@ def test_parquet_of_names_numbers_and_nulls(folder: Path) -> None:
     assert pq.read_table("labels.parquet").column("label").to_pylist() == ["yes", "no", "no", "yes"]
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("cell", ["", "-1", "2", "nan", "YES", "NaN", "yes!"])
 def test_votes_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str], cell: str) -> None:
     Path("bad.csv").write_text(f"a,b,c\n1,0,1\n1,{cell},0\n", encoding="utf-8")

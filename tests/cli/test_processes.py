@@ -88,7 +88,6 @@ def test_a_bad_design_is_refused_without_asserts() -> None:
     assert run(sys.executable, "-O", str(PROGRAMS / "bad_design.py")).stdout.strip() == b"refused"
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_pictures_without_matplotlib_name_the_remedy(tmp_path: Path, command: str) -> None:
     picture = tmp_path / "gamma.png"

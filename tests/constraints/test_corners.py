@@ -130,7 +130,6 @@ def test_pmf_against_fractions(K: int) -> None:
         assert abs(Fraction(got) - exactly) <= exactly * Fraction(1, 10**13)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("p", [0.5, 0.03, 0.75])
 def test_pmf_of_1001_votes_down_to_the_tails(p: float) -> None:
     got, K = pmf(np.full(1001, p)), 1001

@@ -110,7 +110,6 @@ def gamma_of(problem: darrm.MajorityProblem) -> bytes:
     return darrm.solve(problem).gamma.tobytes()
 
 
-@pytest.mark.first(1)
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal: run on Linux or macOS")
 @pytest.mark.parametrize("solve", [solve_highs, solve_cvxpy])
 def test_an_interrupt_ends_a_run(monkeypatch: pytest.MonkeyPatch, solve: Callable[[LinearProgram], Solution]) -> None:

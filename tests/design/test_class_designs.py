@@ -35,7 +35,6 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("C", "K", "t", "epsilon", "total", "delta", "accuracy", "most_votes", "right"), GOLDEN)
 def test_golden(
     C: int, K: int, t: int, epsilon: float, total: float, delta: float, accuracy: float, most_votes: float, right: float

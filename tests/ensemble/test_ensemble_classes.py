@@ -149,7 +149,6 @@ def test_a_plan_is_not_more_often_wrong_than_noisy_max_of_the_same_total() -> No
 
 
 @pytest.mark.thorough
-@pytest.mark.first(1)
 @pytest.mark.parametrize("options", [{"sigma": 4.0}, {"gamma": 0.2}], ids=str)
 def test_noisy_max_pays_by_its_exact_total(options: dict[str, float]) -> None:
     model = pate(**options).fit(X, Y)

@@ -155,7 +155,6 @@ def test_the_worst_case_of_two_answers_is_that_of_the_full_list(seed: int) -> No
         assert slack < Fraction(1, 10**30)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", [*range(4), *thorough(*range(4, 15))])
 def test_the_worst_case_of_several_answers_is_that_of_the_full_list(seed: int) -> None:
     rng = np.random.default_rng(seed)

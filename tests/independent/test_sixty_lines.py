@@ -123,7 +123,6 @@ def test_tables_of_absent_voters_are_named_and_not_counted(tmp_path: Path) -> No
         assert "whole" in error
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("part", ["design", "problem", "group", "table for fewer voters"])
 def test_what_says_more_than_is_read_is_not_judged(tmp_path: Path, part: str) -> None:
     """Such as what voters answer by, or a promise of its own: a check that leaves it out would judge something else."""

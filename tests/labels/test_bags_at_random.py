@@ -305,6 +305,7 @@ def test_no_bag_is_worse_than_the_worst_of_its_residual() -> None:
         assert worst.upper <= worst_delta(0.4, floor * (1 - 1e-9), (0, 1), leverage=leverage).upper * 1.021
 
 
+@pytest.mark.thorough
 def test_what_more_records_and_less_residual_do() -> None:
     X = np.column_stack([np.ones(5000), np.arange(5000) % 7])
 

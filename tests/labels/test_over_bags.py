@@ -96,7 +96,6 @@ def test_bags_that_cannot_be() -> None:
 POPULATIONS = ([0.5], [0.1, 0.4], [0.02, 0.9], [0.0, 0.5], [0.001, 0.3], [0.01], [0.2, 0.5, 0.95])
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("population", [*POPULATIONS[:3], *thorough(*POPULATIONS[3:])], ids=str)
 def test_bounds_over_bags_hold(population: list[float]) -> None:
     p, spread = float(np.mean(population)), float(np.mean(np.multiply(population, np.subtract(1, population))))

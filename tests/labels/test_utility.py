@@ -101,6 +101,7 @@ def test_auc_of_a_noisy_sum_is_the_integral(k: int, epsilon: float) -> None:
     assert utility._auc(darrm.labels.LaplaceLabelProportions(epsilon), k, 0.3) == pytest.approx(wanted, abs=1e-7)
 
 
+@pytest.mark.thorough
 def test_rows_are_at_the_target_and_hold_the_measures() -> None:
     bags = np.random.default_rng(4).beta(2, 3, (60, 6))
     families: dict[str, Any] = {

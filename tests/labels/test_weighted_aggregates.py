@@ -223,6 +223,7 @@ def test_delta_is_the_plain_integral(epsilon: float, variance: float, tau: float
         assert high == pytest.approx(plain_delta(epsilon, variance, tau, reverse), rel=1e-7, abs=1e-10)
 
 
+@pytest.mark.thorough
 def test_delta_against_sampling() -> None:
     X, y = bag(12, 3, 9)
     record, change, epsilon, n = 4, 2.5, 0.5, 400_000

@@ -148,7 +148,6 @@ def test_gaussian_noise_has_no_bound_for_every_number_of_classes() -> None:
     assert leakage_bound(1000, sigma=0.5) > 4.6
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("scale", [{"gamma": 1.0}, {"sigma": 1.0}], ids=str)
 def test_theorem_10_fails_for_every_noise(scale: dict[str, float]) -> None:
     leaks = [entrywise_leakage(votes, **scale) for votes in ((5, 5, 0), (5, 4, 1), (5, 3, 2))]
@@ -157,7 +156,6 @@ def test_theorem_10_fails_for_every_noise(scale: dict[str, float]) -> None:
     assert leaks[0] == pytest.approx(by_definition((5, 5, 0), scale), abs=1e-12)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "scale",
     [{"gamma": 0.3}, {"sigma": 1.0}, *thorough({"gamma": 1.0}, {"sigma": 0.5}, {"sigma": 3.0})],

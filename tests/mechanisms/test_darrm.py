@@ -17,7 +17,6 @@ from darrm.randomness.words import NotPrivateWarning
 DESIGN = darrm.solve(K=11, m=3, epsilon=0.1)
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_coins_are_exact_over_all_inputs(bits: int) -> None:
     """Every sequence of words, every dyadic bias of six binary digits: 1 comes out in exactly that share."""

@@ -253,7 +253,6 @@ def test_a_total_delta_is_printed_in_full() -> None:
     )
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("queries", "again"), [(4, "it holds for a second release"), (5, "does not cover a second release")]
 )

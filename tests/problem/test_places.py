@@ -37,7 +37,6 @@ def test_two_classes_count_the_ones() -> None:
     assert count_vectors(3, 2).tolist() == [[3, 0], [2, 1], [1, 2], [0, 3]]
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(("total", "classes"), [(0, 1000), (3, 101), *thorough((1, 1000), (2, 150))])
 def test_many_classes_are_listed_in_the_same_order(total: int, classes: int) -> None:
     vectors = count_vectors(total, classes)

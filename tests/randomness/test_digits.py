@@ -63,7 +63,7 @@ def p_value(seen: NDArray[np.integer[Any]], law: Array) -> float:
 @pytest.mark.parametrize("draw", LAWS)
 def test_a_deviate_has_its_law(draw: Callable[..., Deviates], bits: int) -> None:
     """In forty cells as likely; with words of 8 bits by the middle of what two words tell."""
-    runs = RUNS if bits == 64 else RUNS // 4
+    runs = RUNS if bits == 64 else RUNS // 8
     z = draw(runs, words(bits), bits)
     near, _ = z.near()
     if bits < 64:

@@ -57,7 +57,6 @@ def test_one_draw_stands_for_many(draw: Callable[..., Deviates], bits: int) -> N
     assert scipy.stats.binomtest(int(above.sum()), runs, p).pvalue > RARE
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("draw", LAWS)
 def test_what_was_decided_holds_for_the_digits_that_are_known(draw: Callable[..., Deviates]) -> None:
     """Words of two bits: U and the power are apart by what is known of them in the end, in each of 300 rows."""

@@ -18,7 +18,6 @@ GROUPS = (
 )
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("several", [1, 2, 3, 4])
 def test_decisions_show_guarantee_picture_and_table(several: int) -> None:
     pytest.importorskip("matplotlib")

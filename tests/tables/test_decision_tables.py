@@ -29,7 +29,6 @@ def problems(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_rows_hold_what_solve_gives(problems: Path, tmp_path: Path, ending: str) -> None:
     if ending == "parquet":

@@ -219,7 +219,6 @@ CHOICES = [
 ]
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "values", [CHOICES[0], CHOICES[10], CHOICES[16], *thorough(*CHOICES[1:10], *CHOICES[11:16], CHOICES[17])]
 )
@@ -414,7 +413,6 @@ def test_a_name_that_stands_twice(client: Any) -> None:
     assert "stands twice" in errors(client.get("/release/design?count1=5&count1=2", base_url=HOME))["count1"]
 
 
-@pytest.mark.first(1)
 @pytest.mark.parametrize("query", ["count1=%ff%fe", "%ff=%fe", "m=3%00", "count1[]=1", "&&&&", "m", "%", "=&=", "+"])
 def test_hostile_query_strings(client: Any, query: str) -> None:
     for path in ("", "design", "others", "design.csv"):
