@@ -156,6 +156,7 @@ def solve_by_cuts(
     multipliers = np.zeros(model.size)
     multipliers[: last.multipliers.size] = last.multipliers
     program = LinearProgram(objective, *model.all())
+    model.end()
     final = replace(last, status=status, multipliers=multipliers, iterations=answer.iterations, message=answer.message)
     return CutSolution(final, program, rounds)
 
@@ -239,6 +240,9 @@ class _Model:
             if answer.status is not Status.OPTIMAL:
                 return solution
             solution = answer
+
+    def end(self) -> None:
+        self._model.end()
 
     def _of_all(self, answer: Solution) -> Solution:
         if not self._reordered:

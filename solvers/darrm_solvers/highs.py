@@ -70,8 +70,9 @@ def _class() -> type[Highs]:
     import highspy
 
     class Silent(highspy.Highs):
-        def enableCallbacks(self) -> None:
-            """Set none; none is used. Version 1.16.0 prints when they are set, before it can be told to be silent."""
+        def __init__(self) -> None:
+            """Make no callbacks; none is used, they take most of the time, and 1.16.0 prints when they are set."""
+            super(highspy.Highs, self).__init__()
 
     return Silent
 
@@ -187,13 +188,23 @@ class HighsModel:
         self._n, self._m, self._limited = objective.size, 0, False
         self._objective = np.ascontiguousarray(objective, dtype=np.float64)
         self._batches: list[tuple[Array, Array]] = []
-        self._highs = silent()
         self._chosen = {**_OPTIONS, **(options or {})}
-        set_options(self._highs, self._chosen)
+        self._usual = not options  # whether all options of HiGHS are, and were, those of `_OPTIONS`
+        spare: Highs | None = _OF_CALLER.__dict__.pop("spare", None) if self._usual else None
+        if spare is None:
+            spare = silent()
+            set_options(spare, self._chosen)
+        self._highs = spare
         _finite("objective", objective)
         self._highs.addVars(self._n, np.zeros(self._n), np.ones(self._n))
         self._highs.changeColsCost(self._n, np.arange(self._n, dtype=np.int32), self._objective)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+
+    def end(self) -> None:
+        """Give HiGHS back, for the next model of this thread: to make one takes longer than a small solve."""
+        if self._usual:
+            self._highs.clearModel()
+            _OF_CALLER.spare = self.__dict__.pop("_highs")
 
     def add_rows(self, rows: Array, limits: Array) -> None:
         """Add rows @ x <= limits; rows of shape (m, n)."""
@@ -327,6 +338,7 @@ class HighsModel:
         set_options(self._highs, {"simplex_iteration_limit": most})
         for attempt, fallback in enumerate(({}, *_FALLBACKS[:fallbacks])):
             if attempt or self._limited or time_limit < math.inf:
+                self._usual = False
                 self._limited = time_limit < math.inf
                 set_options(self._highs, {"time_limit": self._highs.getRunTime() + time_limit})
             if attempt:
@@ -337,6 +349,7 @@ class HighsModel:
                 ended = self._highs.getModelStatus()
                 answer = self._highs.getSolution()
             except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
+                self._usual = False
                 return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
             status = statuses.get(ended, Status.NUMERICAL)
             if status is Status.ITERATION_LIMIT and (attempt or "simplex_iteration_limit" not in self._chosen):

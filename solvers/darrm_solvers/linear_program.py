@@ -88,8 +88,9 @@ class LinearProgram:
 
         Negative or NaN multipliers count as 0, so every vector gives a bound; the optimal one gives the optimum.
         """
-        y = np.nan_to_num(np.maximum(multipliers, 0.0), nan=0.0, posinf=0.0)
-        used = np.flatnonzero(y)
+        y = np.maximum(multipliers, 0.0)
+        y[~np.isfinite(y)] = 0.0
+        used = y.nonzero()[0]
         reduced = self.objective - y[used] @ self.rows[used]
         return float(self.limits[used] @ y[used] + np.maximum(reduced, 0.0).sum())
 
