@@ -158,6 +158,8 @@ def proved(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> Certif
 
 def beyond_profile(release: ArrayLike, problem: Problem, profile: Sequence[tuple[float, float]]) -> str:
     """The first point of a profile that a release is not certified for, in words that follow "is"; "" if none."""
+    if not profile:
+        return ""
     table = encodings.table(release, problem)
     for (epsilon, _), limit in zip(profile, profile_limits(problem, profile), strict=True):
         bound = largest(worst_cases(table, limit)).bound

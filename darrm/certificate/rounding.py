@@ -20,6 +20,7 @@ from darrm.problem.majority import MajorityProblem
 
 _U = 2.0**-53
 _LARGEST = float(np.finfo(np.float64).max)
+_SMALL = 1 << 10  # entries
 TINY = 1e-314  # above the sum of all underflow: 2^-1074 for each of 10^9 operations behind one number
 
 
@@ -76,6 +77,10 @@ class Scale:
 
     def largest(self, sides: Sides) -> tuple[float, tuple[int, int]]:
         """The largest of `excess` over two dimensions, and its first position."""
+        if sides.q_side.size <= _SMALL:  # to leave rows out takes longer than to compute them
+            excess = self.excess(sides)
+            row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
+            return float(excess[row, column]), (int(row), int(column))
         ceilings = self.ceilings(sides)
         attained = self.excess(sides.at(int(np.argmax(ceilings)))).max()
         rows = (~(ceilings < attained)).nonzero()[0]

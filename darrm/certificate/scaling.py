@@ -15,7 +15,7 @@ from darrm.errors import CertificateError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
-from darrm.numerics.exact import decimals
+from darrm.numerics.exact import decimals, powers
 from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantees
 
@@ -121,5 +121,5 @@ def _mixed_until(
 def _share(limit: Limit[Problem], worst: WorstCase) -> float:
     """The scale at which a broken case keeps its limit, but for rounding."""
     with decimals(limit.epsilon):
-        bound, grow = Decimal(worst.bound), limit.epsilon.exp() - 1
+        bound, grow = Decimal(worst.bound), powers(limit.epsilon)[1] - 1
         return float(1 - (bound - Decimal(limit.delta)) / (Decimal(worst.share) * grow + bound))

@@ -11,11 +11,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.corner_pass import CornerPass, counts_at, worst_case
 from darrm.certificate.moves import Integers, Moves
@@ -31,7 +31,8 @@ from darrm.problem.noise_function import acceptance, noise_function
 
 MAX_K = 3001
 _SUBNORMAL = np.array([5e-324])
-_NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # below the excess of any multiset
+_NOTHINGS = np.array([0.0, 1.0, -1.0])[:, None, None]  # sides below the excess of any multiset
+_SMALL = 64  # largest K for which frames are kept
 _ONE_IN = 8  # number of n that are computed first
 _ROWS_AT_ONCE = 32  # of the edge
 _LARGE = 100  # least K for which multisets with few voters at (lo,hi) come before all
@@ -83,6 +84,19 @@ class _Edge(NamedTuple):
     sides: Sides
     up: Integers
     down: Integers
+
+
+@lru_cache(maxsize=16)
+def _frame(K: int, t: int, failing: bool, spacing: int) -> tuple[Integers, Integers, Integers, NDArray[np.bool_]]:
+    """What an edge has whatever the noise function is: n, ``up`` and ``down`` as in `_Edge`, and which z are beyond."""
+    taken, z = np.arange(0, t + 1, spacing)[:, None], np.arange(K + 1)
+    beyond = taken + z > K
+    if not failing:
+        none = np.broadcast_to(np.zeros((1, 1), dtype=np.int64), beyond.shape)
+        return taken, none, none, beyond
+    up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
+    down = np.minimum(z, t - taken - up) if t < K else z  # entries with z > K - n are not used
+    return taken, up, np.broadcast_to(down, up.shape), beyond
 
 
 class CornerSeparation:
@@ -186,9 +200,12 @@ class CornerSeparation:
     def _edge_at(self, spacing: int) -> _Edge:
         """The edge for the multiples n of ``spacing``."""
         K, t, w = self._problem.K, self._problem.max_affected, self._weights
-        taken, z = np.arange(0, t + 1, spacing)[:, None], np.arange(K + 1)
+        frame = _frame if K <= _SMALL else _frame.__wrapped__
+        taken, up, down, beyond = frame(K, t, self._problem.Delta > 0, spacing)
         # One block of memory: three would be returned to the system and requested again page by page.
-        edge = Sides(*np.tile(np.reshape(_NOTHING, (3, 1, 1)), (taken.size, K + 1)))
+        whole = np.empty((3, taken.size, K + 1))
+        whole[...] = _NOTHINGS
+        edge = Sides(*whole)
         # X(p), X(p') and their difference, with n voters at (hi,lo).
         tables = np.array([acceptance(self._gamma)] * 2 + [np.zeros(K + 1)])
         here, above = np.array([[w.lo], [w.hi], [w.lo]]), np.array([[w.hi], [w.lo], [w.hi]])
@@ -202,24 +219,17 @@ class CornerSeparation:
                 low += raised
                 low[2] += gain
             if n % spacing == 0:
-                for side, table in zip(edge, tables, strict=True):
-                    side[n // spacing, : K - n + 1] = table[: K - n + 1]
+                whole[:, n // spacing, : K - n + 1] = tables[:, : K - n + 1]
         if not self._problem.Delta:
-            for side, nothing in zip(edge, _NOTHING, strict=True):
-                side[0] = nothing  # p = p' is treated separately
-            none = np.broadcast_to(np.zeros((1, 1), dtype=np.int64), edge.p_side.shape)
-            return _Edge(taken, edge, none, none)
-        up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
-        down = np.minimum(z, t - taken - up) if t < K else z  # entries with z > K - n are not used
-        down = np.broadcast_to(down, up.shape)
+            whole[:, 0] = _NOTHINGS[:, 0]  # p = p' is treated separately
+            return _Edge(taken, edge, up, down)
         for first in range(0, taken.size, _ROWS_AT_ONCE):
             check_time()
             part = slice(first, first + _ROWS_AT_ONCE), slice(K - int(taken[first, 0]) + 1)  # the rest is nothing
             moved = self._moves.all_move(edge.at(part), up[part], down[part])
-            for side, whole in zip(moved, edge, strict=True):
-                whole[part] = side
-        for side, nothing in zip(edge, _NOTHING, strict=True):
-            side[taken + z > K] = nothing
+            for side, changed in zip(edge, moved, strict=True):
+                side[part] = changed
+        np.copyto(whole, _NOTHINGS, where=beyond)
         return _Edge(taken, edge, up, down)
 
     def _broken_on(self, edge: _Edge, forms: Scale, threshold: float) -> list[WorstCase]:

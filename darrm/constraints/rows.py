@@ -22,7 +22,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.numerics.deadline import check_time
-from darrm.numerics.exact import decimals
+from darrm.numerics.exact import decimals, powers
 from darrm.problem.corners import NAMES, STILL, CornerCounts
 from darrm.problem.limits import Limit, guarantee
 from darrm.problem.majority import MajorityProblem
@@ -150,7 +150,7 @@ def check_size(problem: MajorityProblem) -> None:
 def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
     """e^-eps', 1 - e^-eps' and the right side 1 - e^-eps' + 2 delta e^-eps', each the nearest float64."""
     with decimals(limit.epsilon):
-        shrink = (-limit.epsilon).exp()
+        shrink, _ = powers(limit.epsilon)
         return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(limit.delta) * shrink)
 
 

@@ -57,4 +57,12 @@ def context(digits: int) -> Context:
 def exponentials(epsilon: Decimal) -> tuple[float, float]:
     """e^-epsilon and e^epsilon - 1, the float64 nearest to each."""
     with decimals(epsilon):
-        return float((-epsilon).exp()), float(epsilon.exp() - 1)
+        shrink, grow = powers(epsilon)
+        return float(shrink), float(grow - 1)
+
+
+@lru_cache(maxsize=16)
+def powers(epsilon: Decimal) -> tuple[Decimal, Decimal]:
+    """e^-epsilon and e^epsilon, in the digits of `decimals`; kept, because several steps of a solve need them."""
+    with decimals(epsilon):
+        return (-epsilon).exp(), epsilon.exp()

@@ -19,6 +19,10 @@ def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
     """
     if hasattr(gamma, "gamma"):
         raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
+    if K and type(gamma) is np.ndarray and gamma.dtype == np.float64 and gamma.shape == (K + 1,):
+        within = gamma.min() >= 0 and gamma.max() <= 1  # not if one is NaN
+        if within and np.array_equal(gamma, gamma[::-1]):
+            return gamma + 0.0  # the usual case, in a fraction of the time; what fails is named below
     size: str | int = "K + 1" if K is None else K + 1
     table = array("gamma", gamma, (size,), 0, 1, "[]", hint="Pass gamma(0), ..., gamma(K).")
     K = table.size - 1
