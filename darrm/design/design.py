@@ -165,6 +165,7 @@ class Design(ForAnalysis):
     encoding: encodings.Encoding = field(init=False)
     certificate: Certificate = field(init=False)
     expected_cost: float = field(init=False)
+    _errors: tuple[float, float] = field(init=False)  # of a noise function: expected TV error and disagreement
 
     @usual_arithmetic
     def __init__(
@@ -214,7 +215,8 @@ class Design(ForAnalysis):
         for name, value in made.items():
             object.__setattr__(self, name, value)
         if of_gamma:
-            cost = dict(zip(OBJECTIVES, errors(goal.prior, values), strict=True)).get(goal.name, math.nan)
+            object.__setattr__(self, "_errors", errors(goal.prior, values))
+            cost = dict(zip(OBJECTIVES, self._errors, strict=True)).get(goal.name, math.nan)
         else:
             costs = costs_in(self.problem, goal, values)
             if self.ordered and reversals_of(costs, values):
@@ -303,12 +305,12 @@ class Design(ForAnalysis):
     @property
     def error(self) -> float:
         self._of_gamma("error")
-        return errors(self.prior, self.table)[0]
+        return self._errors[0]
 
     @property
     def disagreement(self) -> float:
         self._of_gamma("disagreement")
-        return errors(self.prior, self.table)[1]
+        return self._errors[1]
 
     @property
     def ordered(self) -> bool:

@@ -108,8 +108,7 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
             f'objective "tv" is refused for the prior {prior.kind!r}: it compares probabilities of 1, so votes for 1 '
             'and for 0 cancel and a weight can turn negative. Use "disagreement".'
         )
-    mean = prior.ones(K)
-    result = combine(mean, objective)
+    result = _combined(_ones(prior, whole("K", K)), objective)
     if not result.max() > 0:
         raise InputError(
             f"All weights of the objective {objective!r} are 0 under {prior}: every gamma is optimal. "
@@ -121,8 +120,8 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
 def errors(prior: Prior, gamma: Array) -> tuple[float, float]:
     """Error and disagreement of a noise function under a prior; the first is an absolute value, as votes can cancel."""
     K = gamma.size - 1
-    mean, lost = prior.ones(K), 1 - gamma[K // 2 + 1 :]
-    return abs(float(combine(mean, "tv") @ lost)) / 2, float(combine(mean, "disagreement") @ lost) / 2
+    mean, lost = _ones(prior, K), 1 - gamma[K // 2 + 1 :]
+    return abs(float(_combined(mean, "tv") @ lost)) / 2, float(_combined(mean, "disagreement") @ lost) / 2
 
 
 def combine(mean: ArrayLike, objective: str) -> Array:
@@ -138,7 +137,10 @@ def combine(mean: ArrayLike, objective: str) -> Array:
     >>> darrm.priors.combine([0.125, 0.125, 0.25, 0.5], "disagreement").tolist()
     [0.375, 0.625]
     """
-    mean = array("mean", mean, ("K + 1",))
+    return _combined(array("mean", mean, ("K + 1",)), objective)
+
+
+def _combined(mean: Array, objective: str) -> Array:
     K = mean.size - 1
     upper, lower = mean[K // 2 + 1 :], mean[: K - K // 2][::-1]
     return upper - lower if objective == "tv" else upper + lower
