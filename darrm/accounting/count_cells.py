@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.numerics.normal import density, distribution
 
 _HIDDEN = 0.1  # relative error of P and Q, at most, of what interpolation leaves; see `_left`
@@ -82,6 +83,7 @@ class Cells:
         """
         found = np.empty((z.size, len(self)))
         for begin in range(0, len(self), _AT_ONCE):
+            check_time()
             here = slice(begin, begin + _AT_ONCE)
             left = np.maximum(divergence(self.least[:, here], z, s), divergence(self.most[:, here], z, s))
             found[:, here] = (self.weight[:, here] * left).sum(axis=1)
@@ -146,6 +148,7 @@ def _first(d: Array, m: Array) -> Array:
     middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
     pieces = np.zeros((d.size, half.size))
     for node, weight in zip(*_FEWER, strict=True):
+        check_time()
         pieces += weight / _ROOT * half * _edge(d[:, None], (middle + half * node)[None])
     return np.concatenate([pieces.cumsum(axis=1)[:, below.size - 2 :], alone], axis=1)
 
@@ -186,6 +189,7 @@ def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
     )
     moved = np.stack([np.zeros_like(P[0])] * 3)
     for node, its_weight in zip(*(_FEWER if shift <= _SMALL else (_NODES, _WEIGHTS)), strict=True):
+        check_time()
         at = (d - move * (1 - node) / 2)[:, None]
         moved += its_weight * move / 2 * np.stack([_first_slope(at, m), -_first_slope(-at, m), _other_slope(at, m)])
     low, high, near, far = d[:-1, None] - move, d[1:, None], m[None, :-1], m[None, 1:]
@@ -204,6 +208,7 @@ def cells_of(shift: float, pad: float, two: bool = False) -> Cells:
     widths = np.diff(d)[:, None] ** 2 / 8, np.diff(m)[None] ** 2 / 8
     left = []
     for o, bounds in enumerate((_first_bounds, _second_bounds, _other_bounds)):
+        check_time()
         errors = []
         for begin, end in ((d[:-1, None], high), (low, high - move), (low, high)):  # of P, of Q, and of both
             second_d, second_m, third_d, third_m = bounds(begin, end, near, far)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from darrm.certificate.certificate import verify
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
-from darrm.numerics.deadline import check_time
+from darrm.numerics.deadline import check_time, end_sooner
 from darrm.problem.decision import DecisionProblem, decision_by
 
 Release = TypeVar("Release", bound=AnyRelease)
@@ -29,6 +30,7 @@ _LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate
 AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
+_CLOSING = 1.2  # costs of a release, which take about as long as what follows the search
 _FLAT = 0.3  # power of the parameter; if the cost grows more slowly, steps are long
 
 
@@ -42,13 +44,16 @@ class Budget:
     epsilon, delta : float
     voters : {"fresh", "fixed"}
     until : float
-        The `time.monotonic` at which the search ends; searches run under `darrm.numerics.deadline.ends_at` of it.
+        The `time.monotonic` at which the search and what follows it end; searches run under
+        `darrm.numerics.deadline.ends_at` of it, and each cost ends them so much sooner that there is time for the rest.
     fallback : float
         With a known randomizer: the budget of all labels, at the same delta, if voters that are not affected may be any
         mechanism of their epsilon.
     of : mapping from str to float
         Where each group has a budget of its own, that of each kind of change, at the same delta. ``epsilon`` is then
         the largest, and the share of ``fallback`` in it is that of every kind.
+    late : bool
+        Whether the time is over: the total of a design is then that found for its table, without its guarantee.
     """
 
     queries: int
@@ -58,6 +63,7 @@ class Budget:
     until: float = math.inf
     fallback: float = math.inf
     of: Mapping[str, float] = field(default_factory=dict)
+    late: bool = False
     _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
@@ -90,13 +96,15 @@ class Budget:
         Where the total of another part of `held` takes a larger share of its own budget, that share of ``epsilon``.
         """
         first, *others = self.held(release)
-        most = 0.0
+        most, begun = 0.0, time.monotonic()
         for label, own in (first, *others):
             if most > self.epsilon and label.problem.known is not first[0].problem.known:
                 break  # a budget is exceeded already, and the totals without the assumption take as long
             total = self.total(label)
             share = total if own == self.epsilon else total / own * self.epsilon
             most = max(most, share if total <= own else max(share, math.nextafter(self.epsilon, math.inf)))
+        # What was found is composed once more after the search, on a ledger's grid.
+        end_sooner(self.until - _CLOSING * (time.monotonic() - begun))
         return most
 
     def fallback_total(self, release: AnyRelease) -> float:
@@ -114,9 +122,11 @@ class Budget:
             return max(self.totals(label).values())
         tables = ((), label.table), *label.fewer.items()
         content = tuple((present, table.shape, table.tobytes()) for present, table in tables)
-        key = label.problem, content, label.guarantee
+        key, same = (label.problem, content, label.guarantee), (label.problem.model, content)
+        if self.late and same in self._totals:
+            return self._totals[same]
         if key not in self._totals:  # a table is often asked for again: its row, a rival that was planned with
-            self._totals[key] = self._total(label)
+            self._totals[key] = self._totals[same] = self._total(label)
         return self._totals[key]
 
     def _total(self, label: OneLabel) -> float:

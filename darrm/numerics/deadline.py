@@ -29,6 +29,11 @@ def ends_at(moment: float) -> Iterator[None]:
         _until.reset(before)
 
 
+def end_sooner(moment: float) -> None:
+    """End all loops of the innermost `ends_at` at that moment already, if it is the earlier one."""
+    _until.set(min(moment, _until.get()))
+
+
 def time_left() -> float:
     """Seconds until then, not below 0."""
     return max(0.0, _until.get() - time.monotonic())

@@ -19,7 +19,7 @@ from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.numerics.arithmetic import usual_arithmetic
-from darrm.numerics.deadline import OutOfTime
+from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.numerics.printed import at_least
 from darrm.objectives import Objective, OfVoters
 from darrm.planning.answers import Plan, Step
@@ -35,6 +35,9 @@ from darrm.priors import Prior
 from darrm.problem.decision import decision_by
 from darrm.problem.groups import VoterGroup, but, without_privacy
 from darrm.problem.majority import MajorityProblem
+
+
+_HINT = 1.0  # seconds to find the noise that the error at the end of the time names
 
 
 @dataclass(frozen=True)
@@ -317,20 +320,23 @@ class _Planner:
         design = self._design(setting)
         curve: list[Step] = []
         comparison: Comparison | None = None
+        colluding: dict[int, float] = {}
+        spent, otherwise = _spent(budget, setting, design), _otherwise(setting, budget, design)
         try:
-            if self._compare and self._complete:
-                self._tell("comparing at the same total")
-                comparison = at_one_total(setting, budget, design)
-                self._done += 1
-            for epsilon, smaller in self._steps[:-1] if self._complete else []:
-                self._tell(f"votes of epsilon {epsilon:g}")
-                curve.append(self._step(epsilon, smaller, design_within(smaller, budget)))
-                self._done += 1
+            with ends_at(budget.until):
+                if self._compare and self._complete:
+                    self._tell("comparing at the same total")
+                    comparison = at_one_total(setting, budget, design)
+                    self._done += 1
+                for epsilon, smaller in self._steps[:-1] if self._complete else []:
+                    self._tell(f"votes of epsilon {epsilon:g}")
+                    curve.append(self._step(epsilon, smaller, design_within(smaller, budget)))
+                    self._done += 1
+                colluding = _if_colluding(setting, budget, design) if self._compare and self._complete else {}
         except (OutOfTime, KeyboardInterrupt):
             self._complete = False
         if curved:
             curve.append(self._step(end, setting, design))
-        spent = _spent(budget, setting, design)
         return Plan(
             design,
             budget.queries,
@@ -349,9 +355,9 @@ class _Planner:
             assumptions(setting, budget, spent),
             self._complete,
             dependence(setting, design.table),
-            *_otherwise(setting, budget, design),
+            *otherwise,
             of_kinds(budget, design, spent),
-            _if_colluding(setting, budget, design) if self._compare else {},
+            colluding,
         )
 
     def _design(self, setting: Setting) -> Design:
@@ -359,15 +365,21 @@ class _Planner:
         try:
             design = planned(setting, self._budget, self._found.append)
         except (OutOfTime, KeyboardInterrupt) as stop:
+            self._budget.late = True
             # A ledger composes on another grid than the search: the budget must cover the labels on both.
             paid = next((design for design in reversed(self._found) if pays(design, self._budget)), None)
             if paid is None:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
                 fewer = "voters" if setting.problem(1.0, 0.5).binary else "classes"
+                try:
+                    with ends_at(time.monotonic() + _HINT):
+                        noise = _noise_at_counts(setting, self._budget)
+                except OutOfTime:
+                    noise = " Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax."
                 raise SolverError(
                     "The time limit ended before any design was found. Pass a longer one, fewer queries, or fewer "
-                    f"{fewer}.{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
+                    f"{fewer}.{_as_one_group(setting)}{noise}"
                 ) from None
             self._complete = False
             design = paid.for_plan(self._budget.voters)

@@ -16,12 +16,12 @@ from darrm import InputError, SolverError, VoterGroup
 from darrm.accounting import compose, max_queries
 from darrm.accounting.fresh import of_region
 from darrm.accounting.profile import region
-from darrm.accounting.search import Budget
+from darrm.accounting.search import Budget, pays
 from darrm.accounting.theorems import at_least_once
 from darrm.baselines.baseline import Baseline, Family
 from darrm.cli import main
 from darrm.numerics.arrays import Array
-from darrm.numerics.deadline import OutOfTime, ends_at
+from darrm.numerics.deadline import OutOfTime, check_time, ends_at
 from darrm.planning import Plan, designs
 from darrm.planning.designs import _Search
 from darrm.planning.planner import Progress
@@ -281,6 +281,27 @@ class TestStopped:
     def test_no_time_at_all_is_an_error(self) -> None:
         with pytest.raises(SolverError, match="time limit ended before any design"):
             darrm.plan(**SMALL, time_limit=1e-9)
+
+    def test_long_totals_end_near_the_time_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With totals of ten seconds there is time for that of a ledger, and no total begins after the limit."""
+        now = [0.0]
+
+        def long(action: Any) -> Any:
+            def run(*arguments: Any) -> Any:
+                for _ in range(100):
+                    now[0] += 0.1
+                    check_time()
+                return action(*arguments)
+
+            return run
+
+        monkeypatch.setattr(time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(Budget, "_composed", long(Budget._composed))
+        monkeypatch.setattr("darrm.planning.planner.pays", long(pays))
+        plan = darrm.plan(**SMALL, time_limit=60.0)
+        assert not plan.complete
+        assert plan.spent <= 2
+        assert now[0] <= 61
 
     @pytest.mark.thorough
     def test_time_that_ends_after_the_first_design(self, monkeypatch: pytest.MonkeyPatch) -> None:
