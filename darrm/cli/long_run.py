@@ -18,6 +18,24 @@ T = TypeVar("T")
 
 QUIET = "DARRM_QUIET"  # the environment variable that leaves out lines of `telling`
 _FIRST, _EVERY = 5.0, 10.0  # seconds until its first line, and between lines
+_SEEN = 1.0  # seconds until a first line on a terminal, where somebody waits
+# What a command does until it says more.
+_DOES = {
+    "solve": "searching for the design of least error",
+    "verify": "verifying",
+    "release": "releasing labels",
+    "compare": "comparing mechanisms",
+    "table": "solving designs",
+    "profile": "computing the privacy profile",
+    "budget": "composing labels",
+    "plan": "searching for the best noise",
+    "ledger": "composing the charges of the ledger",
+    "report": "computing the figures of the report",
+    "constraints": "listing constraints",
+    "export": "verifying what is exported",
+    "audit": "auditing",
+    "demo": "planning the example and releasing its labels",
+}
 
 
 class _News:
@@ -32,17 +50,21 @@ _news = _News()
 
 @contextmanager
 def telling(command: str) -> Iterator[None]:
-    """Lines on standard error about ``command`` if it takes long, except while `progress` shows a bar."""
+    """Lines on standard error about ``command`` if it takes long, except while `progress` shows a bar.
+
+    The first comes after five seconds; on a terminal another one after a second, unless JSON is printed.
+    """
     if os.environ.get(QUIET):
         yield
         return
     start, ended, run = time.perf_counter(), threading.Event(), current()
-    _news.words, _news.rows = "at work", 0
+    _news.words, _news.rows = _DOES.get(command, "at work"), 0
+    seen = sys.stderr is not None and sys.stderr.isatty() and not run.as_json
 
     def tell() -> None:
-        wait = _FIRST
-        while not ended.wait(wait):
-            wait = _EVERY
+        wait = (_SEEN, _FIRST - _SEEN, _EVERY) if seen else (_FIRST, _EVERY)
+        while not ended.wait(wait[0]):
+            wait = wait[1:] or wait
             if _news.words is not None:
                 seconds = time.perf_counter() - start
                 said = f"darrm {command}: {_news.words} ({seconds:.0f} s)"
@@ -80,7 +102,7 @@ def progress(say: Callable[..., tuple[int, int | None, str]]) -> Iterator[Callab
 
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, before = bar.add_task("", total=None), _news.words
+        task, before = bar.add_task(_news.words or "", total=None), _news.words
         _news.words = None
 
         def show(*now: Any) -> None:

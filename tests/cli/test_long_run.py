@@ -32,7 +32,22 @@ def test_every_command_says_that_it_is_at_work(
     assert main([name]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[0] == f"darrm {name}: at work (0 s)"
+    assert err.splitlines()[0] == f"darrm {name}: {long_run._DOES.get(name, 'at work')} (0 s)"
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"), [([], ["darrm compare: comparing mechanisms (0 s)"]), (["--json"], [])], ids=["lines", "json"]
+)
+def test_on_a_terminal_the_first_line_comes_sooner_unless_json_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], lines: list[str]
+) -> None:
+    monkeypatch.delenv(long_run.QUIET, raising=False)
+    monkeypatch.setattr(long_run, "_SEEN", 0.02)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    command = click.Command("compare", callback=slow(0.2), params=[click.Option(["--json"], is_flag=True)])
+    monkeypatch.setattr(app, "commands", {"compare": command})
+    assert main(["compare", *options]) == 0
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_the_explorer_serves_until_it_is_interrupted_and_says_nothing(
