@@ -62,9 +62,8 @@ def telling(command: str) -> Iterator[None]:
     seen = sys.stderr is not None and sys.stderr.isatty() and not run.as_json
 
     def tell() -> None:
-        wait = (_SEEN, _FIRST - _SEEN, _EVERY) if seen else (_FIRST, _EVERY)
-        while not ended.wait(wait[0]):
-            wait = wait[1:] or wait
+        waits = iter((_SEEN, _FIRST - _SEEN) if seen else (_FIRST,))
+        while not ended.wait(next(waits, _EVERY)):
             if _news.words is not None:
                 seconds = time.perf_counter() - start
                 said = f"darrm {command}: {_news.words} ({seconds:.0f} s)"
