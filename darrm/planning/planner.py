@@ -36,7 +36,6 @@ from darrm.problem.decision import decision_by
 from darrm.problem.groups import VoterGroup, but, without_privacy
 from darrm.problem.majority import MajorityProblem
 
-
 _HINT = 1.0  # seconds to find the noise that the error at the end of the time names
 
 
@@ -142,8 +141,9 @@ def plan(
     compare : bool
         Whether to compare with other mechanisms at the same budget.
     time_limit : float, seconds
-        After this time the best design so far is returned, also certified, with ``complete`` False. Noisy max is tried
-        first, so that there is a design soon. If there is none, `SolverError` is raised.
+        After about this time the best design so far is returned, also certified, with ``complete`` False: the search
+        ends sooner by what the last total takes. Noisy max is tried first, so that there is a design soon. If there is
+        none, `SolverError` is raised.
     report : callable, optional
         Called with a `darrm.planning.planner.Progress`.
 

@@ -123,7 +123,9 @@ def test_the_noise_that_is_named_is_enough_and_hardly_more(queries: int, epsilon
 def test_a_time_limit_is_looked_at_in_the_loops_of_one_step() -> None:
     """One total of so many votes takes minutes."""
     start = time.monotonic()
-    with pytest.raises(darrm.SolverError, match=r"time limit ended .*GaussianNoisyMax(\(sigma=7\.063, K=40, classes=8\)|\.)"):
+    with pytest.raises(
+        darrm.SolverError, match=r"time limit ended .*GaussianNoisyMax(\(sigma=7\.063, K=40, classes=8\)|\.)"
+    ):
         darrm.plan([(40, math.inf)], classes=8, **TEACHERS | {"queries": 100}, time_limit=1.5)  # type: ignore[arg-type]
     assert time.monotonic() - start < 60
 
