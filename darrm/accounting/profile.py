@@ -124,7 +124,9 @@ def _bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: Array) -> list[tupl
 
 
 def says_nothing(table: ArrayLike, problem: AnyProblem) -> bool:
-    """Whether the release is independent of the votes."""
+    """Whether the release is independent of the votes, or no voter is affected, as by changes in an absent group."""
+    if not problem.max_affected:
+        return True
     checked = encodings.table(table, problem)
     encoding = encodings.of(problem, checked)
     chances = encoding.probabilities(checked).reshape(-1, problem.n_answers)

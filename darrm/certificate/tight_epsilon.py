@@ -53,7 +53,8 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
                 complete = True
         if holds and epsilon >= limit.epsilon * (1 - _NEARLY):
             return rounded_up(limit.epsilon)
-        below, move = epsilon, max(epsilon, *(Decimal(min(kind.epsilon, 1.0)) for kind in kinds)) * _CLOSE
+        least = max([epsilon, *(Decimal(min(kind.epsilon, 1.0)) for kind in kinds)]) or Decimal(1)
+        below, move = epsilon, least * _CLOSE
         while worst.bound > delta:
             if epsilon >= ceiling:
                 return math.inf

@@ -38,11 +38,9 @@ _TYPED = 16  # characters of a delta; a longer one was computed, and is rounded 
 
 def tightness(design: Design) -> str:
     """Needed delta and tight epsilon of one release, the largest for any attendance if voters may be absent."""
-    tables = tables_of(design)
-    of_kinds = design.certificate.kinds or {"": design.certificate}
     each = []
     for name, kind in design.problem.kinds.items():
-        certificates = [of_kinds[name]] if name else [part.certificate for part in tables]
+        certificates = [part.certificate for part in tables_of(design.of_kind(name))]
         needed = max(certificate.needed_delta for certificate in certificates)
         tight = max(certificate.tight_epsilon for certificate in certificates)
         holds = all(certificate.holds for certificate in certificates)
@@ -55,7 +53,7 @@ def tightness(design: Design) -> str:
         each.append(
             f"needed delta {short} {'<=' if holds else '>'} delta {given}; tight epsilon "
             f"{at_least(tight)} at delta {given}{f' for a change in {name}' * bool(name)}"
-            f"{', whoever is absent' * (len(tables) > 1)}"
+            f"{', whoever is absent' * design.absent}"
         )
     return "; ".join(each)
 

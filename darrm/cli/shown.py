@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from darrm.cli import common
 from darrm.problem.limits import rests_not_on
@@ -12,7 +12,6 @@ from darrm.show import wording
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from darrm.certificate.certificate import Certificate
     from darrm.design.design import Design
 
 _MOST = 30  # lines of a table
@@ -115,14 +114,15 @@ def _without_votes(design: Design) -> str:
 
 def worst_case(design: Design) -> None:
     """Where the certificate's worst case is."""
-    worst = max((design, *design.fewer.values()), key=lambda part: part.certificate.needed_delta)
-    for name, certificate in (worst.certificate.kinds or {"": worst.certificate}).items():
-        _worst_case(design, worst.problem, certificate, name)
+    for name in design.problem.kinds:
+        _worst_case(design.of_kind(name), name)
 
 
-def _worst_case(design: Design, problem: Any, certificate: Certificate, kind: str) -> None:
+def _worst_case(design: Design, kind: str) -> None:
     from darrm.show import classes
 
+    worst = max((design, *design.fewer.values()), key=lambda part: part.certificate.needed_delta)
+    problem, certificate = worst.problem, worst.certificate
     case, (x, y) = dict(certificate.worst_case), certificate.probabilities
     if design.encoding.name == "gamma":
         said, voters = "release of 1", [f"{count} at {corner}" for corner, count in case.items()]
@@ -134,7 +134,7 @@ def _worst_case(design: Design, problem: Any, certificate: Certificate, kind: st
         said = f"answer {classes.answers_of(problem.answers, answers)}"
         voters = [f"{place.voters} of group {place.group} {classes.said(place, problem)}" for place in places]
     of = f"worst case{f' for a change in {kind}' * bool(kind)}"
-    of += f", {problem.K} of {design.problem.K} voters present" * (problem is not design.problem)
+    of += f", {problem.K} of {design.problem.K} voters present" * (worst is not design)
     common.console().print(
         f"{of}: {', '.join(voters) or 'nowhere'}; {said} has probability {x:.12g} on one data set, {y:.12g} on the "
         "other"

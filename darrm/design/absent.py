@@ -113,6 +113,5 @@ def _smaller(problem: DecisionProblem, count: int, affected: int) -> DecisionPro
         for group in problem.groups
     ]
     most = min(problem.max_affected, affected, sum(group.max_affected for group in groups))
-    return DecisionProblem(
-        groups, problem.epsilon, problem.delta, problem.n_classes, max_affected=most, none=problem.none
-    )
+    # The work does not depend on the limits.
+    return DecisionProblem(groups, 1.0, 0.5, problem.n_classes, max_affected=most, none=problem.none)

@@ -424,7 +424,14 @@ class Design(ForAnalysis):
             names = f"one of {', '.join(kinds)}" if len(kinds) > 1 else "left out: all changes have one limit"
             hint = f' Pass e.g. --kind "{next(iter(kinds))}".' if len(kinds) > 1 else ""
             raise InputError(f"kind must be {names}. Got {shown(kind)}.{hint}")
-        return Design(kinds[kind], self.table, self.objective, self.shape) if kind else self
+        if not kind:
+            return self
+        own = kinds[kind]
+        fewer = {
+            present: Design(own.with_present(present), other.table, other.objective, other.shape)
+            for present, other in self.fewer.items()
+        }
+        return Design(own, self.table, self.objective, self.shape, fewer=fewer)
 
     @property
     def bits(self) -> int:

@@ -70,7 +70,8 @@ class Release:
         The claimed (epsilon, delta): the guarantee first, then the points of the profile. None is infinity.
     claim : dict, or None
         The certificate, if the file has one for this table. Where each group has a limit of its own, a table is listed
-        once for each kind of change, with its limit and its certificate, and no affected voters in other groups.
+        once for each kind of change, with its limit and its certificate, and no affected voters in other groups; that
+        of fewer voters, for each kind that affects any of these.
     """
 
     name: str
@@ -216,8 +217,8 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
     _same_numbers(content["table"], exact, _shape(len(exact), groups, classes, classes + none))
     table = _table(exact, groups, classes, classes + none)
     kinds = _kinds(problem, groups)
-    if len(kinds) > 1 and (profile or content["absent"] is not False):
-        raise ValueError("where each group has a limit of its own, no profile and no absent voters are read here")
+    if len(kinds) > 1 and profile:
+        raise ValueError("where each group has a limit of its own, no profile is read here")
     claims = {"": content["certificate"]} if len(kinds) == 1 else _certificates(content["certificate"], kinds)
     for kind, (own, limit) in kinds.items():
         _only(_OF_CERTIFICATE, claims[kind], "the certificate")
@@ -233,14 +234,18 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
         raise ValueError("absent voters need a table for every attendance but all and none")
     for present, part in fewer.items():
         _only(_OF_PART, part, "a table for fewer voters")
-        own = tuple(
-            Group(count, group.epsilon, group.delta, min(count, group.affected))
-            for count, group in zip(present, groups, strict=True)
-            if count
-        )
-        table = _table(_exact(part["table_hex"]), own, classes, classes + none)
-        most, limits = min(affected, sum(g.affected for g in own)), (kinds[""][1], *profile)
-        yield Release(f"the table for {list(present)} present voters", own, classes, most, table, limits)
+        there = tuple(replace(group, count=count) for count, group in zip(present, groups, strict=True) if count)
+        table = _table(_exact(part["table_hex"]), there, classes, classes + none)
+        for kind, (all_of, limit) in kinds.items():
+            own = tuple(
+                Group(count, group.epsilon, group.delta, min(count, group.affected))
+                for count, group in zip(present, all_of, strict=True)
+                if count
+            )
+            most = min(affected, sum(g.affected for g in own))
+            if most:  # a change that affects absent voters alone changes no vote
+                name = f"the table for {list(present)} present voters{f' for a change in {kind}' * bool(kind)}"
+                yield Release(name, own, classes, most, table, (limit, *profile))
 
 
 def _kinds(problem: dict[str, Any], groups: tuple[Group, ...]) -> dict[str, tuple[tuple[Group, ...], Limit]]:

@@ -188,21 +188,28 @@ class DecisionProblem(ByGroups):
     def with_present(self, present: Sequence[int]) -> DecisionProblem:
         """The problem with these numbers of voters present in each group, at least one in all, without empty groups.
 
-        It has no names, because any voters of a group may be the present ones.
+        It has no names, because any voters of a group may be the present ones. Each group keeps its limit, if it has
+        one of its own.
         """
-        if isinstance(self.epsilon, tuple):
-            raise InputError(
-                "Voters must all be present where each group has a limit of its own: a table for fewer voters would "
-                "need limits of its own too. Pass one epsilon, or write a fair coin flip as the vote of an absent "
-                "voter (docs/howto/groups.md, Absent voters)."
-            )
-        return decision_by(self.model.with_present(present), self.epsilon, self.delta)
+        model = self.model.with_present(present)
+        if not isinstance(self.epsilon, tuple):
+            return decision_by(model, self.epsilon, self.delta)
+        kept = [g for g, count in enumerate(present) if count]
+        if len(kept) < 2:  # a change that affects several groups affects this one, whose limit is the smaller
+            return decision_by(model, self.epsilon[kept[0]], self.delta[kept[0]])
+        if len(self.epsilon) > len(self.groups):
+            kept.append(len(self.groups))
+        else:
+            most = max(group.max_affected for group in model.groups)
+            model = replace(model, max_affected=min(model.max_affected, most))
+        epsilons, deltas = (tuple(limits[k] for k in kept) for limits in (self.epsilon, self.delta))
+        return decision_by(model, epsilons, deltas)
 
 
 AnyProblem: TypeAlias = MajorityProblem | DecisionProblem
 
 
-def decision_by(model: VoterModel, epsilon: float, delta: float = 0.0) -> DecisionProblem:
+def decision_by(model: VoterModel, epsilon: Any, delta: Any = 0.0) -> DecisionProblem:
     """The problem of a decision by these voters that must be (epsilon, delta)-DP."""
     return DecisionProblem(model.groups, epsilon, delta, model.classes, model.max_affected, model.adjacency, model.none)
 

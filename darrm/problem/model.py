@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from darrm._validation import MAX_CLASSES, MAX_COUNT, refusal, shown, whole
 from darrm.errors import InputError
-from darrm.problem.groups import NONE, ByGroups, VoterGroup, checked_present
+from darrm.problem.groups import NONE, ByGroups, VoterGroup, but, checked_present
 from darrm.problem.limits import adjacency_text
 from darrm.problem.randomizers import RESPONSE
 from darrm.problem.voter_names import check_different
@@ -74,7 +74,7 @@ class VoterModel(ByGroups):
             )
         check_different(name for names in named for name in names)
         most = sum(group.max_affected for group in given)
-        if max_affected is None:
+        if max_affected is None or not most:  # of the problem of one kind of change, most can be 0
             max_affected = most
         else:
             in_all = f"in [1, {most}], the number that the groups allow together"
@@ -108,7 +108,7 @@ class VoterModel(ByGroups):
         groups = []
         for group, count in zip(self.groups, checked_present(self, present), strict=True):
             if count:
-                groups.append(VoterGroup(count, group.epsilon, group.delta, min(group.max_affected, count)))
+                groups.append(but(group, count=count, max_affected=min(group.max_affected, count)))
         if not groups:
             raise refusal("present", "at least one voter", present)
         most = min(self.max_affected, sum(group.max_affected for group in groups))

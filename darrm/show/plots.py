@@ -30,7 +30,6 @@ from darrm.show.figures import (
     looks,
     name_lines,
     new_figure,
-    tables_of,
     tidy,
 )
 
@@ -173,15 +172,14 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
 
     ``ax``, what is returned and what is raised are those of `plot_gamma`.
     """
-    from darrm.accounting.profile import privacy_profile
+    from darrm.accounting.releases import one_label
 
     ax = axes_of(ax)
-    kinds, top = design.problem.kinds, []
-    epsilons = np.linspace(0, 1.5 * max(problem.release_epsilon for problem in kinds.values()), 61)
-    for at, (name, problem) in enumerate(kinds.items()):
+    kinds, top = one_label(design).kinds, []
+    epsilons = np.linspace(0, 1.5 * max(label.problem.release_epsilon for label in kinds.values()), 61)
+    for at, (name, label) in enumerate(kinds.items()):
         of, look = f", {name}" * bool(name), LOOKS[at % len(LOOKS)][0]
-        tables = [(part.table, part.problem) for part in tables_of(design)] if not name else [(design.table, problem)]
-        exact = np.max([privacy_profile(table, own, epsilons) for table, own in tables], axis=0)
+        problem, exact = label.problem, label.profile(epsilons)
         # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
         below = np.minimum(0.0, epsilons - problem.release_epsilon)
         worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.release_epsilon))

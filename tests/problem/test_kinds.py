@@ -170,8 +170,6 @@ def test_one_number_cannot_be_read_off_several_limits() -> None:
             getattr(problem, name)
     with pytest.raises(darrm.InputError, match="profile"):
         darrm.solve(problem, objective=GOAL, profile=[(1.0, 0.0)])
-    with pytest.raises(darrm.InputError, match="present"):
-        darrm.solve(problem, objective=GOAL, absent=True)
     with pytest.raises(darrm.InputError, match=r"epsilon must be a number\. Got a list of 1"):
         darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], [0.5])
 

@@ -90,13 +90,14 @@ def _guarantee(design: Design) -> dict[str, object]:
 
 def _absent_note(design: Design) -> Markup:
     reached = [str(g) for g, group in enumerate(design.problem.groups, 1) if group.max_affected]
+    alone = ""
     if len(reached) < len(design.problem.groups):
-        said = f"This page is about a change that affects voters of group {wording.listed(reached)} alone. "
-        return paragraph(
-            said, "Changes in other groups have limits of their own. All voters must be present.", class_="note"
-        )
+        alone = f"This page is about a change that affects voters of group {wording.listed(reached)} alone. "
+        alone += "Changes in other groups have limits of their own. "
     if not design.absent:
-        return paragraph("All voters must be present: this page certifies nothing for fewer voters.", class_="note")
+        return paragraph(
+            alone, "All voters must be present: this page certifies nothing for fewer voters.", class_="note"
+        )
     likely = [answer(design, o) for o, chance in enumerate(design.answers_without_votes) if chance]
     nobody = f"the label is {likely[0]}" if len(likely) == 1 else f"each of {len(likely)} labels is equally likely"
     if design.problem.binary and len(likely) > 1:
@@ -111,6 +112,8 @@ def _absent_note(design: Design) -> Markup:
             f"it has no such patient. If no voter is present, {nobody}.",
         ),
     ]
+    if alone:
+        parts.insert(0, paragraph(alone))
     return element("aside", join(parts), class_="trap")
 
 
