@@ -464,7 +464,8 @@ class _Bounds:
 
     def __init__(self, epsilon: Decimal, outcomes: int, answers: int, apart: float, *, exact: bool) -> None:
         with decimals(epsilon):
-            self._grow, self._kappa = epsilon.exp(), epsilon.exp() - 1
+            self._grow = epsilon.exp()
+            self._kappa = self._grow - 1
         self._outcomes, self._answers, self._exact = outcomes, answers, exact
         self._apart = apart  # relative error of the start beside that of a sampled table
 

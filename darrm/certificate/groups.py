@@ -388,7 +388,8 @@ class _Bounds:
 
     def __init__(self, epsilon: Decimal, exact: bool) -> None:
         with decimals(epsilon):
-            self._grow, self._kappa = epsilon.exp(), epsilon.exp() - 1
+            self._grow = epsilon.exp()
+            self._kappa = self._grow - 1
         self._exact = exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
