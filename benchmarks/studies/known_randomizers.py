@@ -11,11 +11,15 @@ voter, and totals are at delta 1e-6. "Any voters" are any mechanisms of that eps
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from scipy.stats import binom
 
 import darrm
 from darrm import objectives
@@ -137,6 +141,8 @@ def fails() -> list[str]:
     even = math.fsum(math.comb(12, i) ** 2 * hi ** (2 * i) * (1 - hi) ** (24 - 2 * i) for i in range(13))
     kept = optimal(1.0, 0.0, 100, DELTA / even).epsilon  # 12 true answers of each kind, voted for by 12 each
     one = majority(25, 1.0, 0, 1)
+    three, forgets = ([math.log(x / y) for x, y in pairs(3, 0.0, forgets)] for forgets in (False, True))
+    again = [math.log((x - DELTA) / y) for x, y in pairs(25, 9.0, False)]
     return [
         "100 labels of the plain majority of 25 voters that randomize as stated cost at most "
         f"{at_least(known.upper, 4)}, and at least {at_most(known.lower, 4)}; one label costs at most "
@@ -146,7 +152,70 @@ def fails() -> list[str]:
         f"at least {at_most(kept, 4)}.",
         "If all voters use one seed, every label can be the vote of the affected voter: at least "
         f"{at_most(optimal(1.0, 0.0, 100, DELTA).epsilon, 4)}.",
+        "If votes are drawn again while at most nine votes are between the answers, one label costs at least "
+        f"{at_most(max(again), 3)}.",
+        f"At delta 0, one label of the plain majority of three voters costs at most {at_least(max(three), 3)} for a "
+        f"record at a voter that randomizes, and at least {at_most(max(forgets), 3)} at a voter that forgets to.",
+        "Two labels of the plain majority of these three voters have a delta of at most "
+        f"{at_least(of_two_labels(False), 3)} at epsilon 0. If the next true answers of the other voters depend on "
+        f"their own votes, it is at least {at_most(of_two_labels(True), 3)}.",
     ]
+
+
+def pairs(K: int, margin: float, forgets: bool) -> list[tuple[float, float]]:
+    """Pr[label] on two data sets that differ in one true answer, for the majority and all answers of the others.
+
+    Votes are drawn again while at most ``margin`` votes are between the answers. A voter that ``forgets`` votes its
+    true answer.
+    """
+    hi, ones = math.e / (1 + math.e), np.arange(K + 1)
+    found = []
+    for true in range(K):
+        sides = []
+        for own in (1.0, 0.0) if forgets else (hi, 1 - hi):
+            each = [binom.pmf(range(true + 1), true, hi), binom.pmf(range(K - true), K - 1 - true, 1 - hi)]
+            law = np.convolve(np.convolve(*each), [1 - own, own]) * (abs(2 * ones - K) > margin)
+            sides.append([law[ones > K / 2].sum() / law.sum(), law[ones < K / 2].sum() / law.sum()])
+        for one, zero in (sides, sides[::-1]):
+            found += [(float(x), float(y)) for x, y in zip(one, zero, strict=True)]
+    return found
+
+
+def of_two_labels(learns: bool) -> float:
+    """The largest total variation of two labels of three voters, of which one is affected, by all strategies.
+
+    The second true answers depend on the first label; those of the affected voter on its own first vote too, and those
+    of the others if they ``learn`` from theirs.
+    """
+    hi, bits = math.e / (1 + math.e), (0, 1)
+    own = list(itertools.product(bits, repeat=2))  # the second true answer, by the first vote
+    others = list(itertools.product(own if learns else [(0, 0), (1, 1)], repeat=2))
+
+    def chance(votes: tuple[int, ...], answers: tuple[int, ...]) -> float:
+        return math.prod(hi if vote == answer else 1 - hi for vote, answer in zip(votes, answers, strict=True))
+
+    def law(first: tuple[int, ...], label: int, then: tuple[tuple[int, ...], ...]) -> Any:
+        found = np.zeros(2)
+        for votes in itertools.product(bits, repeat=3):
+            if (sum(votes) > 1) == label:
+                answers = tuple(choice[vote] for choice, vote in zip(then, votes, strict=True))
+                for after in itertools.product(bits, repeat=3):
+                    found[int(sum(after) > 1)] += chance(votes, first) * chance(after, answers)
+        return found
+
+    most = 0.0
+    for here, there, *first in itertools.product(bits, repeat=4):
+        total = 0.0
+        for label in bits:
+            each = []
+            for then in others:
+                sides = [
+                    [law((one, *first), label, (own_answer, *then)) for own_answer in own] for one in (here, there)
+                ]
+                each += [float(np.maximum(0, P - Q).sum()) for P, Q in itertools.product(*sides)]
+            total += max(each)
+        most = max(most, total)
+    return most
 
 
 def main() -> None:
