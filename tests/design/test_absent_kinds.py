@@ -92,7 +92,8 @@ def test_every_attendance_keeps_the_limit_of_every_change(name: str, classes: in
     assert bound >= len(kinds)  # limits are reached, so none is stricter than asked
 
 
-@pytest.mark.parametrize("name", ["several", *thorough("alone", "two of one group")])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [*LIMITS])
 def test_any_table_is_judged_by_the_limits_of_the_present_groups(name: str) -> None:
     """Random tables: refused exactly if the listing finds a kind beyond its limit."""
     epsilon, delta, most, kinds = LIMITS[name]
@@ -219,6 +220,7 @@ def test_a_ledger_counts_labels_of_any_attendance(tmp_path: Path) -> None:
         again.charge(design, most - 2)
 
 
+@pytest.mark.thorough
 def test_fixed_voters_pay_for_each_kind_whoever_is_absent() -> None:
     total = compose(mixed(2), 1000, delta=1e-6, voters="fixed")
     assert [own.upper for own in total.of.values()] == pytest.approx([1.5, 1.0], abs=1e-5)
