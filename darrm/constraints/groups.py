@@ -34,16 +34,18 @@ class TableColumns:
     ----------
     gains : ndarray, shape of the problem
         The gain of the objective from answer 1 minus that from answer 0, for each count vector.
+    alike : bool
+        Whether the guarantee stays the same if the answers and all votes are swapped.
     ordered : bool
         Whether the answer with the larger gain must be at least as likely as the other; any order at equal gains.
     """
 
-    def __init__(self, gains: Array, *, ordered: bool = False) -> None:
+    def __init__(self, gains: Array, *, alike: bool = True, ordered: bool = False) -> None:
         self.shape = gains.shape
         flat = gains.ravel()
         size = flat.size
         # If swapping the answers and all votes changes neither gain nor guarantee, the table may be taken symmetric.
-        self.symmetric = bool(np.array_equal(flat, -flat[::-1]))
+        self.symmetric = alike and bool(np.array_equal(flat, -flat[::-1]))
         index = np.arange(size)
         half = size // 2
         if self.symmetric:

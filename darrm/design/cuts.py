@@ -63,12 +63,18 @@ class Candidates:
         return self._last[1]
 
 
-def separators(finders: Sequence[CutFinder]) -> list[Callable[[Array], Rows]]:
-    """Separators for all limits together, from the quickest to the complete one."""
+def separators(finders: Sequence[CutFinder], owners: list[int]) -> list[Callable[[Array], Rows]]:
+    """Separators for all limits together, from the quickest to the complete one.
+
+    If there are several limits, ``owners`` gets the number of the limit of each row that they return.
+    """
 
     def together(parts: Sequence[Callable[[Array], Rows]]) -> Callable[[Array], Rows]:
         def find(x: Array) -> Rows:
-            return stacked([part(x) for part in parts])
+            found = [part(x) for part in parts]
+            for i, rows in enumerate(found):
+                owners.extend([i] * len(rows.limits))
+            return stacked(found)
 
         return find
 

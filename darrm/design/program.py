@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
@@ -36,6 +39,7 @@ from darrm_solvers import (
     solve_cvxpy,
     solve_highs,
 )
+from darrm_solvers.cutting_planes import stacked
 
 _PAID = 1e-10  # share of the largest weight; a bound that loses more to rounding is computed again, exactly
 _FIRST = 2.0**-48  # largest rounding of a first row
@@ -97,7 +101,7 @@ def _of_gamma(K: int, objective: Paper, shape: str) -> Variables:
 
 def _of_two(problem: Any, objective: Objective, ordered: bool) -> Variables:
     costs = objective.costs(problem)
-    columns = TableColumns(gains(costs), ordered=ordered)
+    columns = TableColumns(gains(costs), alike=problem.classes_alike, ordered=ordered)
 
     def gap(table: Array, bound: float) -> float:
         # All variables at 0 have the largest cost; their gain is bounded.
@@ -113,7 +117,7 @@ def _of_two(problem: Any, objective: Objective, ordered: bool) -> Variables:
 
 
 def _of_several(problem: Any, objective: Objective, ordered: bool) -> Variables:
-    alike = objective.symmetric(problem)
+    alike = objective.symmetric(problem) and problem.classes_alike
     check_variables(problem, alike=alike)
     costs = costs_at_rows(problem, objective, alike=alike)
     columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
@@ -167,7 +171,8 @@ class Search:
         self.of, self.held, self.until, self.on_time_limit, self.report = of, held, until, on_time_limit, report
         self.candidates = Candidates(held, of.columns)
         self.finders = [CutFinder(limit, self.candidates) for limit in held]
-        self.cuts = separators(self.finders)
+        self._owners: list[int] = []
+        self.cuts = separators(self.finders, self._owners)
 
     def by_cuts(self, near: Sequence[Any] = ()) -> tuple[Array, float, list[Any]]:
         """The certified table, its gap, and its binding cases; ``near`` are cases to begin with."""
@@ -183,10 +188,10 @@ class Search:
             answer = solve_by_cuts(weights, self.cuts, first=first, time_limit=left, report=self.report)
         table, bound = self._certified("cutting-planes", answer.solution, answer.program)
         binds = (answer.solution.multipliers > 0).nonzero()[0]
-        begun, proposed = len(of.first.limits), self.finders[0].proposed
-        # Rows of several limits alternate, so no list tells the limit of a row.
-        bound_by = [proposed[i - begun] for i in binds[binds >= begun].tolist()] if len(self.held) == 1 else []
-        return table, self.of.gap(table, min(bound, self._exactly(answer.solution.multipliers, bound_by))), bound_by
+        begun = len(of.first.limits)
+        bound_by = self._cases(binds[binds >= begun] - begun)
+        bound = min(bound, self._exactly(answer.solution.multipliers, bound_by))
+        return table, of.gap(table, bound), [case for _, case in bound_by] if len(self.held) == 1 else []
 
     def listed(self, engine: str) -> tuple[Array, float]:
         """The certified table and its gap, from the whole list of constraints of a majority."""
@@ -207,19 +212,29 @@ class Search:
         rounding = max([finder.rows.rounding for finder in self.finders])
         return table, upper_bound(rounding, self.of.weights, program, solution.multipliers, exact=self.of.exact)
 
-    def _exactly(self, multipliers: Array, bound_by: Sequence[Any]) -> float:
+    def _cases(self, numbers: NDArray[np.intp]) -> list[tuple[int, Any]]:
+        """The limit and the case of rows that separators returned, by their numbers."""
+        proposed = [finder.proposed for finder in self.finders]
+        if len(proposed) == 1:
+            return [(0, proposed[0][i]) for i in numbers.tolist()]
+        owners = np.array(self._owners, dtype=np.intp)
+        of_owner = (owners[:, None] == np.arange(len(proposed))).cumsum(axis=0)
+        return [(int(owners[i]), proposed[owners[i]][of_owner[i, owners[i]] - 1]) for i in numbers.tolist()]
+
+    def _exactly(self, multipliers: Array, bound_by: Sequence[tuple[int, Any]]) -> float:
         """The bound from exact rows, where that from rounded rows loses too much to rounding; else infinity."""
-        of, rows = self.of, self.finders[0].rows
-        if len(self.held) > 1 or not isinstance(rows, GroupRows | ClassRows | TruthRows):
+        of, each = self.of, [finder.rows for finder in self.finders]
+        if not all(isinstance(rows, GroupRows | ClassRows | TruthRows) for rows in each):
             return math.inf
-        if not float(multipliers[multipliers > 0].sum()) * rows.rounding > _PAID:
+        if not float(multipliers[multipliers > 0].sum()) * max(rows.rounding for rows in each) > _PAID:
             return math.inf
         begun = len(of.first.limits)
         own = np.flatnonzero(multipliers[:begun] > 0)
-        with decimals(self.held[0].epsilon):
-            exact, limits = rows.exactly(bound_by)
-            exact = np.concatenate([in_decimals(of.first.rows[own]), exact])
-            limits = np.concatenate([in_decimals(of.first.limits[own]), limits])
+        parts: list[Any] = [(in_decimals(of.first.rows[own]), in_decimals(of.first.limits[own]))]
+        with decimals(min(limit.epsilon for limit in self.held)):
+            for i, some in groupby(bound_by, key=itemgetter(0)):
+                parts.append(cast(Any, each[i]).exactly([case for _, case in some]))
+            exact, limits = stacked(parts)
             bound = exact_upper_bound(of.weights, exact, limits, multipliers[multipliers > 0])
         # Shares such as 1/3 in the first rows are rounded; a row has few of them, and masses are 1 at most.
         return bound + _FIRST * float(multipliers[:begun].clip(0).sum()) * float(of.weights.max())

@@ -13,7 +13,7 @@ from darrm._validation import MAX_EPSILON, array, real, refusal, whole
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Affected
-from darrm.problem.randomizers import RESPONSE, Table, checked_randomizer
+from darrm.problem.randomizers import RESPONSE, Table, checked_randomizer, treats_alike
 from darrm.problem.voter_names import voter_names
 
 if TYPE_CHECKING:
@@ -245,6 +245,11 @@ class ByGroups:
     def known(self) -> bool:
         """Whether the randomizer of any group is known; if so, the guarantee rests on it."""
         return any(group.randomizer is not None for group in self.groups)
+
+    @property
+    def classes_alike(self) -> bool:
+        """Whether the same is assumed of the voters under every name of the classes, as but for some randomizers."""
+        return all(treats_alike(group.randomizer) for group in self.groups)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -56,6 +56,18 @@ def _table(randomizer: object) -> Table:
     return table
 
 
+def treats_alike(randomizer: str | Table | None) -> bool:
+    """Whether renaming the classes of the votes leaves the set of a randomizer's rows as it is.
+
+    True answers may be any, so the guarantee of a release is then the same under every name of the classes.
+    """
+    if randomizer is None or isinstance(randomizer, str):
+        return True
+    rows = set(randomizer)
+    # An exchange of the first two and a turn of all make every renaming.
+    return {(row[1], row[0], *row[2:]) for row in rows} == rows == {(*row[1:], row[0]) for row in rows}
+
+
 def _epsilon_of(table: Table) -> float:
     """The least epsilon of a vote drawn by the table, rounded up; infinite if there is none."""
     exact, largest = _normalised(table), Decimal(0)

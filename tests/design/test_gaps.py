@@ -110,6 +110,48 @@ def test_where_a_decision_between_classes_is_far_more_private_than_a_vote() -> N
         assert darrm.solve(problem, objective=darrm.objectives.costs(costs), ordered=ordered).gap <= TIGHT
 
 
+@pytest.mark.parametrize("epsilon", [[0.1, 4.609257461902318e-06, 0.1], 4.609257461902318e-06])
+def test_where_a_decision_within_several_limits_is_far_more_private_than_a_vote(epsilon: Any) -> None:
+    groups = [darrm.VoterGroup(1, 0.1), darrm.VoterGroup(2, 0.0031418445493831726)]
+    problem = darrm.DecisionProblem(groups, epsilon=epsilon, delta=0.0, classes=3)
+    profile = [] if isinstance(epsilon, list) else [(0.1, 0.0)]
+    costs = np.random.default_rng(257974369).random((*problem.table_shape, 3))
+    assert darrm.solve(problem, objective=darrm.objectives.costs(costs), profile=profile).gap <= TIGHT / 10
+
+
+UNLIKE = {
+    "two": (2, [[0.75, 0.25], [0.33, 0.67]]),
+    "three": (3, [[0.43, 0.45, 0.12], [0.17, 0.44, 0.39]]),
+    "turned": (3, [[0.6, 0.3, 0.1], [0.1, 0.6, 0.3], [0.3, 0.1, 0.6]]),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_randomizer_that_treats_classes_unlike_may_have_no_symmetric_optimum(name: str) -> None:
+    """An objective that treats classes a little unlike is not held to symmetric tables, and costs nearly the same."""
+    classes, rows = UNLIKE[name]
+    voters = darrm.VoterGroup(3, 3.0, max_affected=1, randomizer=rows, colluders=1)
+    problem = darrm.DecisionProblem([voters], epsilon=0.25, classes=classes)
+    assert not problem.classes_alike
+    prior = np.full(classes, 1 / classes) + 1e-7 * np.arange(classes)
+    even, nearly = (
+        darrm.solve(problem, objective=darrm.objectives.truth([0.7], own)) for own in (None, prior / prior.sum())
+    )
+    assert even.expected_cost == pytest.approx(nearly.expected_cost, abs=1e-6)
+    assert max(even.gap, nearly.gap) <= TIGHT
+
+
+@pytest.mark.parametrize(
+    "rows", ["randomized response", [[0.9, 0.1], [0.1, 0.9]], [[0.3, 0.7], [0.5, 0.5], [0.7, 0.3]]]
+)
+def test_a_randomizer_that_treats_classes_alike_has_a_symmetric_optimum(rows: Any) -> None:
+    voters = darrm.VoterGroup(4, 3.0, max_affected=1, randomizer=rows, colluders=1)
+    problem = darrm.DecisionProblem([voters], epsilon=0.25)
+    assert problem.classes_alike
+    table = darrm.solve(problem, objective=darrm.objectives.truth([0.7])).table
+    assert np.allclose(table, 1 - table[::-1], rtol=0, atol=1e-15)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_exact_rows_are_those_that_rows_are_rounded_from(classes: int) -> None:
     groups = [darrm.VoterGroup(2, 1.0, 1e-3), darrm.VoterGroup(1, 0.3)]
