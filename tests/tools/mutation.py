@@ -79,6 +79,10 @@ CLASS_VOTES = ["tests/mechanisms/test_class_votes.py", "tests/mechanisms/test_cl
 PAID_BY_CLASSES = ["tests/accounting/test_accounting_decisions.py", "tests/accounting/test_rows_of_classes.py"]
 INDEPENDENT = ["tests/independent/test_independent_check.py", "tests/independent/test_sixty_lines.py"]
 FORGED = ["tests/cli/test_forged_designs.py"]
+LADDER = ["tests/accounting/test_ladder.py", "tests/accounting/test_several_votes.py"]
+KNOWN = ["tests/accounting/test_known_randomizers.py", "tests/design/test_gaps.py", "tests/problem/test_priors.py"]
+ROWS_ONCE = ["tests/accounting/test_rows_once.py", "tests/accounting/test_leases.py"]
+SHARED = ["tests/interop/test_shared.py", "tests/interop/test_shared_circuit.py"]
 # Without tests/test_mutants.py: it reads the source, so a change would be refused for being one.
 TESTS = {
     "darrm/constraints/multisets.py": ["tests/constraints/test_corners.py", *ENGINE],
@@ -240,6 +244,29 @@ TESTS = {
     "darrm/independent/judging.py": [*INDEPENDENT, *FORGED],
     "darrm/independent/listing.py": [*INDEPENDENT, *FORGED],
     "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
+    "darrm/accounting/ladder.py": LADDER,
+    "darrm/accounting/count_cells.py": LADDER,
+    "darrm/accounting/counts.py": [*KNOWN, "tests/accounting/test_several_votes.py"],
+    "darrm/accounting/bounded_range.py": ["tests/accounting/test_bounded_range.py"],
+    "darrm/accounting/leases.py": ["tests/accounting/test_leases.py"],
+    "darrm/accounting/ledger_ids.py": [*ROWS_ONCE, "tests/mechanisms/test_label_key.py"],
+    "darrm/accounting/released_once.py": ROWS_ONCE,
+    "darrm/accounting/streams.py": ROWS_ONCE,
+    "darrm/accounting/old_ledgers.py": ["tests/accounting/test_old_ledgers.py"],
+    "darrm/storage/postgres.py": ["tests/accounting/test_ledger_on_a_server.py"],
+    "darrm/storage/kinds.py": ["tests/cli/test_wrong_files.py", "tests/cli/test_forged_designs.py"],
+    "darrm/randomness/keyed.py": ["tests/mechanisms/test_label_key.py"],
+    "darrm/mechanisms/label_key.py": ["tests/mechanisms/test_label_key.py"],
+    "darrm/randomness/others.py": ["tests/randomness/test_others.py", "tests/mechanisms/test_sparse_counts.py"],
+    "darrm/interop/shared.py": SHARED,
+    "darrm/interop/shared_circuit.py": SHARED,
+    "darrm/interop/shared_talk.py": SHARED,
+    "darrm/problem/randomizers.py": [*KNOWN, "tests/problem/test_decision.py"],
+    "darrm/problem/truths.py": KNOWN,
+    "darrm/certificate/truths.py": KNOWN,
+    "darrm/constraints/truths.py": KNOWN,
+    "darrm/mechanisms/confident_noisy_max.py": ["tests/mechanisms/test_confident_noisy_max.py"],
+    "darrm/planning/kinds.py": [*PLANS, "tests/accounting/test_budgets_of_groups.py"],
 }
 # Loaded once, before a process is forked for each mutant. None of them loads darrm.
 PRELOAD = "numpy scipy.special scipy.stats scipy.signal scipy.optimize highspy cvxpy sklearn.linear_model joblib click \
