@@ -216,10 +216,16 @@ def _take_sums(state: State, account: Account, n: int) -> None:
     epsilon, delta = sums(state)
     if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
         raise BudgetError(
-            f"{_more(state, account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
-            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}).{_left(state, account, n)} "
-            f"{NOTHING_CHARGED}"
+            f"{_more(state, account, n)} would overspend: together ({_told_apart(epsilon, state.total_epsilon)}, "
+            f"{_told_apart(delta, state.total_delta)}) by basic composition, of ({state.total_epsilon:g}, "
+            f"{state.total_delta:g}).{_left(state, account, n)} {NOTHING_CHARGED}"
         )
+
+
+def _told_apart(spent: Fraction, total: float) -> str:
+    """A sum to six digits, or to all if it is above a total that these digits would show: ten times 0.1 above 1."""
+    short = f"{float(spent):.6g}"
+    return exactly(rounded_up(spent)) if spent > Fraction(total) and short == f"{total:.6g}" else short
 
 
 def _take_renyi(state: State, account: Account, n: int) -> None:

@@ -1,4 +1,4 @@
-"""A short run of tests/tools/campaign.py, and that it finds what is planted: a guarantee, a gap and a table that fail."""
+"""A short run of tests/tools/campaign.py, and that it finds a guarantee, a gap and bits that are planted wrong."""
 
 from __future__ import annotations
 
