@@ -70,6 +70,12 @@ class PostgresSchema:
             raise InputError(
                 f"The URL of a {kind} must be postgresql://user@host:5432/database#schema ({error})."
             ) from None
+        behind = parts._replace(scheme="", netloc="").geturl()
+        if ":" in parts.netloc and "@" not in parts.netloc and "@" in behind:  # else a password would be printed
+            raise InputError(
+                f"The URL of a {kind} has @ behind its host, as if its password had one of / ? #. Write them, and @ in "
+                "other places, as %2F %3F %23 %40, or pass the password in PGPASSWORD."
+            )
         self._schema = parts.fragment or _SCHEMA
         if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
             raise InputError(
@@ -145,6 +151,8 @@ class PostgresSchema:
                 f"{self.path} has no {self._kind} in the schema {self._schema}. Pass the URL of one, or make one. Run: "
                 f"darrm {self._kind} create --help"
             ) from error
+        except UnicodeDecodeError:
+            raise InputError(f"{self.path} cannot be used: what its %-codes stand for is not UTF-8.") from None
         except psycopg.Error as error:
             said = " ".join(str(error).split()) or type(error).__name__
             for secret in self._secrets:  # libpq repeats what it cannot read

@@ -451,6 +451,18 @@ def test_a_url_that_cannot_be_read_gives_no_password_away(url: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("password", ["tOp/Se", "tOp?Se", "tOp#Se", "12/tOpSe"])
+def test_a_password_that_is_not_encoded_is_not_printed(password: str) -> None:
+    with pytest.raises(darrm.InputError, match="as %2F %3F %23 %40") as refused:
+        Ledger(f"postgresql://u:{password}@localhost:1/d")
+    assert "Se" not in str(refused.value)
+
+
+def test_a_url_whose_codes_are_not_text() -> None:
+    with pytest.raises(darrm.InputError, match="not UTF-8"):
+        Ledger("postgresql://localhost:1/d?application_name=%ff")
+
+
 def test_a_url_that_is_none() -> None:
     with pytest.raises(darrm.InputError, match="must be postgresql://user@host"):
         Ledger("postgresql://[h/d")

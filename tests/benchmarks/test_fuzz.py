@@ -24,9 +24,9 @@ from darrm.tables import journal
 FUZZ = TOOLS / "fuzz"
 KEPT_WITH = "python 3.11.7, darrm 0.1.0, highspy 1.15.1, numpy 2.4.6, scipy 1.17.1"
 CASES = {"command": 15, "certificate": 15, "journal": 8, "design": 20, "table": 12}
-CASES |= {"decision": 10, "charges": 4, "plan": 6, "page": 10}
+CASES |= {"decision": 10, "charges": 4, "plan": 6, "page": 10, "place": 20, "key": 20, "old": 15}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
-TARGETS += ("decision", "charges", "plan", "page")
+TARGETS += ("decision", "charges", "plan", "page", "place", "parties", "key", "old")
 
 
 @pytest.fixture
@@ -485,3 +485,24 @@ def test_journals_that_lack_a_column_are_refused(tmp_path: Path, name: str) -> N
     journal.close()
     with pytest.raises(darrm.InputError, match="its columns are not those of a table"):
         solve_grid(todo, out=out)
+
+
+def test_an_import_that_leaves_the_old_ledger_is_found(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "rename", lambda self, target: None)
+    assert any("can be imported again" in name for name in planted(worker, tmp_path, "old", 10))
+
+
+def test_parties_that_are_not_checked_are_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from darrm.interop import Parties
+
+    monkeypatch.setattr(Parties, "__post_init__", lambda self: None)
+    assert planted(worker, tmp_path, "parties", 300)
+
+
+def test_a_key_of_another_size_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from darrm.mechanisms import label_key
+
+    monkeypatch.setattr(label_key, "SIZE", 31)
+    assert any("are a key" in name for name in planted(worker, tmp_path, "key"))

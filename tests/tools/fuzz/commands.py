@@ -80,6 +80,20 @@ USUAL = {
     "note": ["a count", "two\nlines", "x" * 301],
     "rule": ["exact", "composed", "renyi", "basic"],
     "names": ["rr", "llp", "llp-laplace", "llp-geometric", "darrm"],
+    "randomizer": ["response", "response", ".9:.1/.1:.9", ".7:.3/.2:.8", "1:0/0:1"],
+    "colluders": ["0", "1", "0,1", "3"],
+    "fallback_epsilon": ["1", "6", "inf"],
+    "bits": ["1", "4", "16", "50", "51"],
+    "release_epsilon": ["1", "0.5", "0.5,1", "0.3,1,2"],
+    "noisy_max": ["4", "40", "1e-3", "1e9"],
+    "columns": ["a,b,c", "a", "a,a,b"],
+    "party": ["a", "b"],
+    "rows": ["1", "100"],
+    "M": ["2", "4", "0", "1e9"],  # of three and more parties each is a process
+    "timeout": ["1e-9", "0", "nan"],
+    "extra": ["mine=0,0.5,0.5,0", "mine"],
+    "kind": ["group 1", "several groups"],
+    "max_minutes": ["1", "0"],
     "epsilons": ["1", "0.5,1", "0,inf", "0.1"],
     "sizes": ["1", "2", "2,4"],
 }
@@ -239,6 +253,8 @@ def run_command(case: dict[str, Any]) -> str:
     refused = status in {BAD_INPUT.status, BUDGET_SPENT.status, NOT_WRITTEN.status}  # a table ends with others, too
     if caught:
         raise Finding(f"a warning: {caught[0].category.__name__} at {_near(caught[0].filename)}: {caught[0].message}")
+    if "--log-json" in args:
+        said = [str(json.loads(line)["message"]) for line in said if line.startswith("{")] or said
     said = [line for line in said if not line.startswith("darrm: The prior ")]  # a warning
     errors = [line for line in said if line.startswith("darrm: ")]
     others = [line for line in said if not line.startswith("darrm: ")]

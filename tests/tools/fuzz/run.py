@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from worker import ADDRESSES, HERE, MEMORY, named
 
 NAMES = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
-NAMES += ("decision", "charges", "plan", "page")
+NAMES += ("decision", "charges", "plan", "page", "place", "parties", "key", "old")
 SHARES = {
     "command": 4,
     "certificate": 2,
@@ -41,6 +41,7 @@ SHARES = {
     "charges": 2,
     "plan": 2,
     "page": 2,
+    "key": 0.2,
 }  # of the time; 1 for the others
 CPU, WALL = 10.0, 120.0  # seconds of a case
 KEPT = 20_000  # characters of a case of the corpus

@@ -18,6 +18,7 @@ from of_decisions import decisions, run_decision
 from of_designs import certificates, design_files, run_certificate, run_design
 from of_ledgers import ledgers, run_ledger
 from of_pages import pages, run_page
+from of_places import keys, old_ledgers, parties_files, places, run_key, run_old, run_parties, run_place
 from of_plans import plans, run_plan
 from of_tables import journals, run_journal, run_table, tables
 from of_texts import idx_files, raw_text, run_idx, run_text, texts
@@ -60,4 +61,8 @@ def targets() -> dict[str, Target]:
         "page": Target(pages, run_page),
         "idx": Target(idx_files, run_idx, lambda data: {"content": data, "axes": 3}),
         "text": Target(texts, run_text, raw_text),
+        "place": Target(places, run_place),
+        "parties": Target(parties_files, run_parties, lambda data: {"content": data}),
+        "key": Target(keys, run_key),
+        "old": Target(old_ledgers, run_old),
     }
