@@ -1293,3 +1293,9 @@ def test_a_url_of_another_scheme_is_no_path() -> None:
     for url in ("postgresql+psycopg://host/db", "mysql://host/db"):
         with pytest.raises(darrm.InputError, match=r"is not read here\. Pass postgresql://"):
             Ledger(url)
+
+
+def test_the_header_of_a_ledger_says_whose_it_is(tmp_path: Path) -> None:
+    """As `file` reads it."""
+    Ledger.create(tmp_path / "ledger.db", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic")
+    assert (tmp_path / "ledger.db").read_bytes()[68:72] == b"dARM"

@@ -332,6 +332,17 @@ def test_a_ledger_ends_with_the_first_budget_that_is_spent(tmp_path: Path, desig
     assert other.remaining(design) < allowed  # the other group's budget ends first
 
 
+def test_one_budget_holds_every_kind_of_change(tmp_path: Path, design: darrm.Design) -> None:
+    ledger = Ledger.create(tmp_path / "one.db", design, total_epsilon=2.0, total_delta=1e-6, voters="fresh")
+    ledger.charge(design)
+    total = compose(design, 1, delta=1e-6, voters="fresh")
+    assert {kind: own.total_epsilon for kind, own in ledger.balances().items()} == dict.fromkeys(
+        design.problem.kinds, 2.0
+    )
+    for kind, own in ledger.balances().items():
+        assert own.epsilon == pytest.approx(total.of[kind].upper, rel=1e-2)
+
+
 def test_what_a_ledger_refuses(tmp_path: Path, design: darrm.Design) -> None:
     with pytest.raises(darrm.BudgetError, match=r"for a change in group 2 does not cover one label"):
         Ledger.create(tmp_path / "a.json", design, total_epsilon=[2.0, 0.1], total_delta=1e-6, voters="fresh")

@@ -441,3 +441,12 @@ def test_the_counts_of_two_groups_cost_what_the_worse_one_costs() -> None:
     assert counts_total(DecisionProblem(any_voters, 1.0, max_affected=1).model, 3, delta) == pytest.approx(found)
     apart = DecisionProblem(groups, 1.0, max_affected=2).model  # one in each: the votes themselves
     assert counts_total(apart, 3, delta) == epsilon_of(among(apart.affected, 3), delta)
+
+
+def test_counts_of_several_affected_voters_and_of_groups_cost_less_than_votes() -> None:
+    """Of one group with two affected voters, and of two groups with one: their rows are listed."""
+    group = darrm.VoterGroup(6, 1.0, max_affected=2, randomizer="randomized response", colluders=0)
+    one, two = DecisionProblem([group], 1.0), DecisionProblem([group, group], 1.0, max_affected=1)
+    for problem, queries in ((one, 20), (two, 20)):
+        votes = epsilon_of(among(problem.model.affected, queries), 1e-6)
+        assert 0 < counts_total(problem.model, queries, 1e-6) < 0.9 * votes

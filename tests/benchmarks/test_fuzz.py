@@ -487,18 +487,20 @@ def test_journals_that_lack_a_column_are_refused(tmp_path: Path, name: str) -> N
         solve_grid(todo, out=out)
 
 
+@pytest.mark.thorough
 def test_an_import_that_leaves_the_old_ledger_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "rename", lambda self, target: None)
-    assert any("can be imported again" in name for name in planted(worker, tmp_path, "old", 10))
+    assert any("can be imported again" in name for name in planted(worker, tmp_path, "old", 3))
 
 
+@pytest.mark.thorough
 def test_parties_that_are_not_checked_are_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from darrm.interop import Parties
 
     monkeypatch.setattr(Parties, "__post_init__", lambda self: None)
-    assert planted(worker, tmp_path, "parties", 300)
+    assert planted(worker, tmp_path, "parties", 100)
 
 
 def test_a_key_of_another_size_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

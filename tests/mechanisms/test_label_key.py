@@ -413,7 +413,7 @@ def test_a_key_goes_with_ids_and_neither_with_a_generator_nor_again(tmp_path: Pa
         mechanism.release(drawn(2), np.random.default_rng(1), key=KEY, ids=["a", "b"])
     with pytest.raises(InputError, match="again goes without a key"):
         list(mechanism.release_blocks(blocks, key=KEY, again=True))
-    with pytest.raises(InputError, match="Got bytes"):
+    with pytest.raises(InputError, match=r"Got bytes: pass LabelKey\(secret\)"):
         mechanism.release(drawn(2), key=SECRET, ids=["a", "b"])
     with pytest.raises(InputError, match=r"twice, in rows 0 and 1"):
         mechanism.release(drawn(2), key=KEY, ids=["7", " 007"])

@@ -65,3 +65,37 @@ def test_the_allowance_of_groups_is_that_of_their_one_epsilon() -> None:
     assert allowance(darrm.DecisionProblem([darrm.VoterGroup(4, 5e-324)], 1e6)) == math.inf
     assert math.isnan(allowance(darrm.DecisionProblem([*voters, darrm.VoterGroup(1, 0.5)], 1.0)))
     assert math.isnan(allowance(darrm.DecisionProblem([darrm.VoterGroup(4, math.inf)], 1.0)))
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "one row": ([[0.5, 0.5]], "a table of 2 to 1000 rows of one length"),
+    "one column": ([[1.0], [1.0]], "a table of 2 to 1000 rows of one length"),
+    "rows of several lengths": ([[0.5, 0.5], [0.2, 0.3, 0.5]], "a table of 2 to 1000 rows of one length"),
+    "too many rows": ([[0.5, 0.5]] * 1001, "a table of 2 to 1000 rows of one length"),
+    "numbers": ([1, 2], "'randomized response', or a table"),
+    "another name": ("random response", "'randomized response', or a table"),
+    "below 0": ([[1.5, -0.5], [0.5, 0.5]], "A probability of randomizer"),
+    "sums": ([[0.9, 0.2], [0.1, 0.9]], "must sum to 1"),
+    "an impossible vote": ([[1.0, 0.0], [0.1, 0.9]], "epsilon must be that of the randomizer at least, inf"),
+    "less private": ([[0.9, 0.1], [0.1, 0.9]], "epsilon must be that of the randomizer at least, 2.197"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_known_randomizer(name: str) -> None:
+    table, message = WRONG[name]
+    with pytest.raises(darrm.InputError, match=message):
+        darrm.VoterGroup(3, 1.0, randomizer=table, colluders=0)
+
+
+def test_what_a_known_randomizer_goes_with() -> None:
+    for others, message in (({"delta": 1e-5}, "of delta 0"), ({"epsilon": math.inf}, "a finite epsilon")):
+        with pytest.raises(darrm.InputError, match=message):
+            darrm.VoterGroup(
+                **{"count": 3, "epsilon": 1.0, "randomizer": "randomized response", "colluders": 0} | others
+            )
+    for table in ([[0.5, 0.5], [0.5, 0.5]], [[0.2] * 5] * 1000):  # epsilon 0, and as many rows as there may be
+        assert darrm.VoterGroup(3, 1.0, randomizer=table, colluders=0).randomizer is not None
+    voters = darrm.VoterGroup(3, 1.0, randomizer=[[0.5, 0.5], [0.4, 0.6]], colluders=0)
+    with pytest.raises(darrm.InputError, match="a column for each of the 3 classes"):
+        VoterModel([voters], classes=3)
