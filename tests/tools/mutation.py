@@ -79,7 +79,7 @@ CLASS_VOTES = ["tests/mechanisms/test_class_votes.py", "tests/mechanisms/test_cl
 PAID_BY_CLASSES = ["tests/accounting/test_accounting_decisions.py", "tests/accounting/test_rows_of_classes.py"]
 INDEPENDENT = ["tests/independent/test_independent_check.py", "tests/independent/test_sixty_lines.py"]
 FORGED = ["tests/cli/test_forged_designs.py"]
-LADDER = ["tests/accounting/test_ladder.py", "tests/accounting/test_several_votes.py"]
+LADDER = ["tests/accounting/test_ladder.py"]
 KNOWN = ["tests/accounting/test_known_randomizers.py", "tests/design/test_gaps.py", "tests/problem/test_priors.py"]
 ROWS_ONCE = ["tests/accounting/test_rows_once.py", "tests/accounting/test_leases.py"]
 SHARED = ["tests/interop/test_shared.py", "tests/interop/test_shared_circuit.py"]
@@ -113,6 +113,7 @@ TESTS = {
     "darrm/mechanisms/noisy_max.py": [
         "tests/mechanisms/test_noisy_max.py",
         "tests/accounting/test_accounting_pate.py",
+        "tests/accounting/test_several_votes.py",
         "tests/benchmarks/test_attack.py",
     ],
     "darrm/mechanisms/noisy_max_chances.py": LEAKAGE,
@@ -134,9 +135,17 @@ TESTS = {
     "darrm/accounting/composition.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],
     "darrm/accounting/pate.py": ["tests/accounting/test_accounting_pate.py"],
     "darrm/accounting/ledger.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
-    "darrm/accounting/ledger_state.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
+    "darrm/accounting/ledger_state.py": [
+        *LEDGER,
+        "tests/accounting/test_ledger_mixed.py",
+        "tests/accounting/test_budgets_of_groups.py",
+    ],
     "darrm/accounting/ledger_store.py": [*LEDGER, "tests/accounting/test_rows_once.py"],
-    "darrm/storage/databases.py": [*LEDGER, "tests/accounting/test_rows_once.py"],
+    "darrm/storage/databases.py": [
+        *LEDGER,
+        "tests/accounting/test_rows_once.py",
+        "tests/accounting/test_old_ledgers.py",
+    ],
     "darrm/accounting/rules.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
     "darrm/accounting/accounts.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
     "darrm/accounting/charges.py": ["tests/accounting/test_ledger_mixed.py"],
@@ -261,12 +270,12 @@ TESTS = {
     "darrm/interop/shared.py": SHARED,
     "darrm/interop/shared_circuit.py": SHARED,
     "darrm/interop/shared_talk.py": SHARED,
-    "darrm/problem/randomizers.py": [*KNOWN, "tests/problem/test_decision.py"],
+    "darrm/problem/randomizers.py": [*KNOWN, "tests/problem/test_model.py"],
     "darrm/problem/truths.py": KNOWN,
     "darrm/certificate/truths.py": KNOWN,
     "darrm/constraints/truths.py": KNOWN,
     "darrm/mechanisms/confident_noisy_max.py": ["tests/mechanisms/test_confident_noisy_max.py"],
-    "darrm/planning/kinds.py": [*PLANS, "tests/accounting/test_budgets_of_groups.py"],
+    "darrm/planning/kinds.py": ["tests/planning/test_kinds_of_budgets.py"],
 }
 # Loaded once, before a process is forked for each mutant. None of them loads darrm.
 PRELOAD = "numpy scipy.special scipy.stats scipy.signal scipy.optimize highspy cvxpy sklearn.linear_model joblib click \
@@ -616,15 +625,17 @@ def traced(base: Path, files: list[str], kept: Path) -> dict[str, dict[str, Any]
 
 
 def judges(mutant: Mutant, tests: dict[str, dict[str, Any]], patience: float) -> list[str]:
-    """Tests of the module that run the changed line, shortest first, up to so many seconds of them."""
+    """Tests of the module that run the changed line, shortest first, up to so many seconds of them.
+
+    If none does, all of them may: those that start processes run lines that the trace does not see.
+    """
     files = tuple(TESTS[mutant.module])
     wanted = set(mutant.lines)
-    able = []
-    for name, one in tests.items():
-        lines = one["lines"].get(mutant.module, [])
-        if name.split("::")[0] in files and (wanted.intersection(lines) if wanted else lines):
-            able.append((one["seconds"], name))
-    able.sort()
+    own = [(one["seconds"], name, one["lines"]) for name, one in tests.items() if name.split("::")[0] in files]
+    runs = [(seconds, name) for seconds, name, lines in own if wanted.intersection(lines.get(mutant.module, []))]
+    if not wanted:
+        runs = [(seconds, name) for seconds, name, lines in own if lines.get(mutant.module)]
+    able = sorted(runs or [(seconds, name) for seconds, name, _ in own])
     chosen, total = [], 0.0
     for seconds, name in able:
         total += seconds
