@@ -216,6 +216,12 @@ def test_totals_of_pate(sigma: float, queries: int, delta: float, attained: floa
     assert attained < found < 1.03 * bound
 
 
+@pytest.mark.slow
+def test_a_total_of_little_noise_is_as_tight_as_it_was() -> None:
+    """Where cells are far narrower than what a changed vote moves: no published figure is near."""
+    assert any_votes_epsilon(1.0, 20, 1e-5) <= 41.53
+
+
 @pytest.mark.thorough
 def test_pads_are_counted() -> None:
     """The level alone would allow less: delta less all pads is what is left."""

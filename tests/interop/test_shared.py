@@ -1,5 +1,6 @@
 """Labels over shares by processes that talk over MPyC: the law, ledgers, and parties that stop or say other things."""
 
+import asyncio
 import importlib.util
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -128,7 +130,11 @@ def test_absent_voters(folder: Path, capsys: pytest.CaptureFixture[str], monkeyp
     apart = {**told(folder, votes, "absent")[1], "votes": (votes[:, 1:2] % 2).tolist()}  # b is never absent
     as_votes = told(folder, votes, "absent", rows=20)
     of_shares = ({"told": each, "voters": list("abc")} for each in (held, other))
-    found = runs(folder, as_votes, *of_shares, [as_votes[0], {**apart, "rows": 20}, as_votes[2]])
+    darrm.solve(problem, objective=darrm.objectives.rule("majority", [0.7]), absent=True).save(folder / "most.json")
+    of_few = np.array([(1, -1, -1), (-1, 1, -1), (0, 1, 1), (1, 1, -1), (0, -1, -1), (-1, -1, 1)])  # no ties, no noise
+    few = told(folder, of_few, "most")
+    found = runs(folder, as_votes, *of_shares, [as_votes[0], {**apart, "rows": 20}, as_votes[2]], few)
+    assert [one["blocks"] for one in found[4]] == [[[1, 1, 1, 1, 0, 1]]] * 3  # an absent voter is no vote for 0
     assert [one["blocks"] for one in found[0]] == [[labels[:20], labels[20:]]] * 3
     assert [one["blocks"] for one in found[1]] == [[labels]] * 3
     assert {one["error"] for one in found[2]} == {"PartyError"}
@@ -387,3 +393,17 @@ def test_shares_of_a_vote_are_the_vote_and_each_alone_is_uniform() -> None:
         for half in (share[:5_000], share[5_000:]):
             counts = np.bincount(half, minlength=p)
             assert ((counts - 5_000 / p) ** 2 / (5_000 / p)).sum() < p + 6 * np.sqrt(2 * p)
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    async def start() -> None:
+        raise OSError(98, "Address already in use")
+
+    talk = object.__new__(shared_talk.Talk)
+    talk._names, talk._me, talk._timeout, talk._loop = ["p0", "p1"], 1, 1.0, asyncio.new_event_loop()
+    talk.mpc = SimpleNamespace(start=start)
+    with pytest.raises(
+        darrm.InputError, match=r"Party p1 cannot connect or listen: Address already in use\. Pass a free"
+    ):
+        talk.connect()
+    talk._loop.close()
