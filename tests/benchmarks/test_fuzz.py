@@ -503,6 +503,7 @@ def test_parties_that_are_not_checked_are_found(worker: Any, tmp_path: Path, mon
     assert planted(worker, tmp_path, "parties", 100)
 
 
+@pytest.mark.thorough
 def test_a_key_of_another_size_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from darrm.mechanisms import label_key
 
