@@ -358,7 +358,7 @@ def test_a_needed_delta_is_on_the_side_of_delta_that_the_verdict_says(
     part = SimpleNamespace(certificate=SimpleNamespace(needed_delta=needed, tight_epsilon=1.0, holds=holds, kinds={}))
     monkeypatch.setattr(common, "tables_of", lambda design: [part])
     one = SimpleNamespace(delta=1.99999995e-7)
-    design = SimpleNamespace(problem=SimpleNamespace(kinds={"": one}), certificate=part.certificate)
+    design = SimpleNamespace(problem=SimpleNamespace(kinds={"": one}), absent=False, of_kind=lambda kind: design)
     assert f"needed delta {said} delta 1.99999995e-07" in common.tightness(design)  # type: ignore[arg-type]
 
 
