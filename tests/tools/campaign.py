@@ -337,25 +337,28 @@ class Worst(NamedTuple):
         return found
 
 
-def within(held: Sequence[tuple[Cases, float, float]], n_answers: int) -> tuple[Any, Any]:
-    """Rows and limits of the program that lists everything: every case of every limit, every set of answers."""
+def within(held: Sequence[tuple[Cases, float, float]], n_answers: int) -> tuple[Any, Any, Any]:
+    """Rows and limits of the program that lists everything, and their rounding.
+
+    There is a row for every case of every limit and every set of answers.
+    """
     every = chain.from_iterable(combinations(range(n_answers), n) for n in range(1, n_answers))
     sets = np.array([[o in chosen for o in range(n_answers)] for chosen in every], dtype=float)
-    rows, most = [], []
+    rows, most, rounding = [], [], []
     for listed, epsilon, delta in held:
         moving = listed.moved.sum(axis=1) > 0
         each = listed.here[moving] - math.exp(epsilon) * listed.there[moving]
         size = math.expm1(epsilon) + 2 * delta
         rows.append((each[:, None, :, None] * sets[None, :, None, :]).reshape(-1, each.shape[1] * n_answers) / size)
         most.append(np.full(len(rows[-1]), delta / size))
-    A, b = np.concatenate(rows), np.concatenate(most)
-    return A, b
+        rounding.append(np.full(len(rows[-1]), 1e-15 * (1 + math.exp(epsilon)) / size))
+    return np.concatenate(rows), np.concatenate(most), np.concatenate(rounding)
 
 
 def best(costs: np.ndarray[Any, Any], held: Sequence[tuple[Cases, float, float]]) -> float | None:
     """The cost of a table that is within all limits: of the optimum of HiGHS, with as many coins as it needs."""
     entries, n = costs.shape
-    A, b = within(held, n)
+    A, b, rounding = within(held, n)
     if A.size > 4_000_000:
         return None
     _, kept = np.unique(np.round(A, 15), axis=0, return_index=True)
@@ -367,7 +370,7 @@ def best(costs: np.ndarray[Any, Any], held: Sequence[tuple[Cases, float, float]]
     x = np.clip(found.x, 0, 1).reshape(entries, n)
     x /= x.sum(axis=1, keepdims=True)
     coin = np.full((entries, n), 1 / n)
-    over, slack = A @ x.ravel() - b + 1e-15, b - A @ coin.ravel()
+    over, slack = A @ x.ravel() - b + rounding, b - A @ coin.ravel()
     broken = over > 0
     share = float((over[broken] / (over[broken] + slack[broken])).max(initial=0))
     return float((costs * ((1 - share) * x + share * coin)).sum())
