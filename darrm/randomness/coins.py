@@ -29,7 +29,7 @@ class WordSource(Protocol):
 
 
 def of_rows(draw: WordSource, which: NDArray[np.intp] | slice) -> WordSource:
-    """The source for some of the rows that a source draws for: itself, unless each row has words of its own."""
+    """The source for some of what a source draws for: itself, unless each row has words of its own."""
     part = getattr(draw, "of", None)  # of `darrm.randomness.keyed.KeyedWords`
     return draw if part is None else part(which)
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import context
 from darrm.randomness.choices import uniform
-from darrm.randomness.coins import Words, WordSource, system_words
+from darrm.randomness.coins import Words, WordSource, of_rows, system_words
 from darrm.randomness.discrete import RealCoins
 
 Integers = NDArray[np.int64]
@@ -50,18 +50,16 @@ class Uniforms:
 
     def __init__(self, n: int, words: WordSource, bits: int) -> None:
         self._draw, self.bits = words, bits
-        self.first = self._words(n)
+        self.first: Words = words(n) >> np.uint64(_WORD - bits)
         self._later: dict[int, list[int]] = {}  # all words, of those that have more than one
-
-    def _words(self, n: int) -> Words:
-        return self._draw(n) >> np.uint64(_WORD - self.bits)
 
     def word(self, i: int, j: int) -> int:
         """Word j of the i-th."""
         if not j:
             return int(self.first[i])
         known = self._later.setdefault(i, [int(self.first[i])])
-        known += self._words(max(0, j + 1 - len(known))).tolist()
+        while len(known) <= j:
+            known.append(int(of_rows(self._draw, slice(i, i + 1))(1)[0]) >> _WORD - self.bits)
         return known[j]
 
     def refine(self, i: int) -> None:
@@ -148,8 +146,9 @@ def exponential(n: int, words: WordSource = system_words, bits: int = _WORD) -> 
     whole, fraction = np.zeros(n, dtype=np.int64), Uniforms(n, words, bits)
     rest = np.arange(n)
     while rest.size:
-        x = Uniforms(rest.size, words, bits)
-        even = _even(x, np.arange(rest.size), words)
+        own = of_rows(words, rest)
+        x = Uniforms(rest.size, own, bits)
+        even = _even(x, np.arange(rest.size), own)
         fraction.put(rest[even], x, np.flatnonzero(even))
         rest = rest[~even]
         whole[rest] += 1
@@ -174,11 +173,12 @@ def gaussian(n: int, words: WordSource = system_words, bits: int = _WORD) -> Dev
     whole, fraction = np.zeros(n, dtype=np.int64), Uniforms(n, words, bits)
     rest = np.arange(n)
     while rest.size:
-        k, x = _whole_parts(rest.size, words), Uniforms(rest.size, words, bits)
+        own = of_rows(words, rest)
+        k, x = _whole_parts(rest.size, own), Uniforms(rest.size, own, bits)
         fine, left = np.arange(rest.size), k + 1
         done = np.zeros(rest.size, dtype=np.bool_)
         while fine.size:
-            fine = fine[_even(x, fine, words, k)]
+            fine = fine[_even(x, fine, own, k)]
             left[fine] -= 1
             done[fine[left[fine] == 0]] = True
             fine = fine[left[fine] > 0]
@@ -189,11 +189,14 @@ def gaussian(n: int, words: WordSource = system_words, bits: int = _WORD) -> Dev
 
 
 def _even(x: Uniforms, which: Integers, words: WordSource, k: Integers | None = None) -> NDArray[np.bool_]:
-    """Whether an even number of steps of a row that begins with x holds, for each of ``which``; with k also coins q."""
+    """Whether an even number of steps of a row that begins with x holds, for each of ``which``; with k also coins q.
+
+    ``words`` are for all of x, as those of `_coins` are.
+    """
     even = np.ones(which.size, dtype=np.bool_)
     at, last, place = np.arange(which.size), x, which
     while at.size:
-        z = Uniforms(at.size, words, x.bits)
+        z = Uniforms(at.size, of_rows(words, which[at]), x.bits)
         holds = np.flatnonzero(z.below(last, place))
         if k is not None:
             holds = holds[_coins(x, which[at[holds]], k, words)]
@@ -205,10 +208,11 @@ def _even(x: Uniforms, which: Integers, words: WordSource, k: Integers | None = 
 def _coins(x: Uniforms, which: Integers, k: Integers, words: WordSource) -> NDArray[np.bool_]:
     """Coins of bias (2 k + x) / (2 k + 2)."""
     twice = 2 * k[which]
-    piece = uniform(twice + 2, words)  # of [0, 1), cut into 2 k + 2
+    own = of_rows(words, which)
+    piece = uniform(twice + 2, own)  # of [0, 1), cut into 2 k + 2
     holds = piece < twice
     unsure = np.flatnonzero(piece == twice)
-    holds[unsure] = Uniforms(unsure.size, words, x.bits).below(x, which[unsure])
+    holds[unsure] = Uniforms(unsure.size, of_rows(own, unsure), x.bits).below(x, which[unsure])
     return holds
 
 
@@ -233,7 +237,7 @@ _MORE = RealCoins(_beyond)
 def _whole_parts(n: int, words: WordSource) -> Integers:
     whole, rest, k = np.zeros(n, dtype=np.int64), np.arange(n), 0
     while rest.size:
-        rest = rest[_MORE.flip(np.full(rest.size, k), words)]
+        rest = rest[_MORE.flip(np.full(rest.size, k), of_rows(words, rest))]
         whole[rest] += 1
         k += 1
     return whole

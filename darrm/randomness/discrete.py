@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.numerics.exact import context
-from darrm.randomness.coins import WordSource, system_words
+from darrm.randomness.coins import WordSource, of_rows, system_words
 
 Integers = NDArray[np.int64]
 _WORD = 64
@@ -74,7 +74,7 @@ class RealCoins:
         while undecided.size:
             kinds, place = np.unique(which[undecided], return_inverse=True)
             threshold = np.array([self.word(int(kind), j) for kind in kinds], dtype=np.uint64)[place]
-            word = draw(undecided.size)
+            word = of_rows(draw, undecided)(undecided.size)
             out[undecided] = word < threshold
             undecided, j = undecided[word == threshold], j + 1
         return out

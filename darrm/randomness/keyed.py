@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.randomness.coins import Words, WordSource
+from darrm.randomness.coins import Words
 
 SIZE = 32  # bytes of a key, and of what stands for a mechanism
 TAG = 16  # bytes of the tag of a row
@@ -54,54 +53,56 @@ class KeyedRows:
         self._start = hashlib.blake2b(law + self._size.to_bytes(8, "little"), key=secret, person=_PERSON)
         del secret  # so that no traceback that prints values has it
         self._counts, self._data, self._ends = counts.astype("<i8").tobytes(), data, [0, *ends]
-        block, digests = self._block(0), []
-        for (start, end), at in zip(pairwise(self._ends), range(0, len(self._counts), self._size), strict=True):
-            own = block.copy()
-            own.update(self._counts[at : at + self._size] + data[start:end])
-            digests.append(own.digest())
-        values = np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 8)
-        self._first: Words = values[:, :_EACH].astype(np.uint64)
-        self.tags = values[:, _EACH:].tobytes()
-        self._used = np.zeros(len(values), dtype=np.int64)
+        every = np.arange(len(ends))
+        digests = self._digests(every, np.zeros(len(ends), dtype=np.int64))
+        self._words, self._block = digests[:, :_EACH].astype(np.uint64), np.zeros(len(ends), dtype=np.int64)
+        self.tags = digests[:, _EACH:].tobytes()
+        self._used = np.zeros(len(ends), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._used)
 
     def next(self, rows: NDArray[np.intp]) -> Words:
-        """The next word of each of some different rows."""
-        at = self._used[rows]
-        self._used[rows] += 1
-        words = self._first[rows, np.minimum(at, _EACH - 1)]
-        for i in np.flatnonzero(at >= _EACH).tolist():
-            words[i] = self._word(int(rows[i]), int(at[i]))
-        return words
+        """The next words of some rows in ascending order, as many of each as it is there."""
+        steps = np.diff(rows, prepend=-1)
+        if (steps < 0).any():
+            raise ValueError("Rows must ascend, or two draws of a row would have the same word.")
+        first = np.flatnonzero(steps)
+        many, each = np.diff(first, append=rows.size), rows[first]
+        at = np.arange(rows.size) + np.repeat(self._used[each] - first, many)
+        self._used[each] += many
+        block, place = np.divmod(at, _EACH)
+        new = np.flatnonzero(steps.astype(bool) | (np.diff(block, prepend=-1) != 0))  # where a block of a row begins
+        of, number = rows[new], block[new]
+        words = self._words[of]
+        other = np.flatnonzero(self._block[of] != number)
+        words[other] = self._digests(of[other], number[other])[:, :_EACH]
+        self._words[of], self._block[of] = words, number  # the last block of each row
+        return np.asarray(words[np.repeat(np.arange(new.size), np.diff(new, append=rows.size)), place])
 
-    def take(self, row: int, n: int) -> Words:
-        """The next n words of one row."""
-        start = int(self._used[row])
-        self._used[row] += n
-        return np.array([self._word(row, at) for at in range(start, start + n)], dtype=np.uint64)
+    def _digests(self, rows: NDArray[np.intp], blocks: NDArray[np.int64]) -> Words:
+        """Some blocks, of 8 numbers each."""
+        size, counts, data, ends, digests = self._size, self._counts, self._data, self._ends, []
+        starts = {number: self._starting(number) for number in np.unique(blocks).tolist()}
+        for row, number in zip(rows.tolist(), blocks.tolist(), strict=True):
+            own = starts[number].copy()
+            own.update(counts[row * size : (row + 1) * size] + data[ends[row] : ends[row + 1]])
+            digests.append(own.digest())
+        return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 8)
 
-    def _block(self, number: int) -> hashlib.blake2b:
-        block = self._start.copy()
-        block.update(number.to_bytes(8, "little"))
-        return block
-
-    def _word(self, row: int, at: int) -> int:
-        number, place = divmod(at, _EACH)
-        if not number:
-            return int(self._first[row, place])
-        block = self._block(number)
-        block.update(self._counts[row * self._size : (row + 1) * self._size])
-        block.update(self._data[self._ends[row] : self._ends[row + 1]])
-        return int.from_bytes(block.digest()[8 * place : 8 * place + 8], "little")
+    def _starting(self, number: int) -> hashlib.blake2b:
+        """What the messages of all blocks of this number begin with."""
+        start = self._start.copy()
+        start.update(number.to_bytes(8, "little"))
+        return start
 
 
 class KeyedWords:
-    """A `WordSource` for some rows, each of which draws words of its own.
+    """A `WordSource` for some draws, each of which has words of its row.
 
-    A sampler that draws further words for some of its rows says which (`darrm.randomness.coins.of_rows`); one that does
-    not is refused, because words would go to other rows.
+    ``which`` are the rows of the draws, in ascending order; a row may be there several times. A sampler that draws
+    further words for some of its draws says which (`darrm.randomness.coins.of_rows`); one that does not is refused,
+    because words would go to other rows.
     """
 
     def __init__(self, rows: KeyedRows, which: _Rows = slice(None)) -> None:
@@ -110,15 +111,11 @@ class KeyedWords:
 
     def __call__(self, n: int) -> Words:
         if n != self._which.size:
-            raise ValueError(f"Each of {self._which.size} rows must draw one word. Got {n} to draw.")
+            raise ValueError(f"Each of {self._which.size} draws must take one word. Got {n} to draw.")
         return self._rows.next(self._which)
 
     def of(self, which: _Rows) -> KeyedWords:
-        """The source for some of these rows."""
+        """The source for some of these draws."""
         part = KeyedWords.__new__(KeyedWords)
         part._rows, part._which = self._rows, self._which[which]
         return part
-
-    def row(self, i: int) -> WordSource:
-        """The source of any number of words for one row."""
-        return lambda n: self._rows.take(int(self._which[i]), n)

@@ -27,10 +27,18 @@ from darrm.accounting import Ledger
 from darrm.accounting.ledger_ids import Batch
 from darrm.cli import main
 from darrm.errors import BudgetError, ExistsError, InputError, RepeatedIdError
-from darrm.mechanisms import GaussianNoisyMax, LabelKey, LaplaceNoisyMax, PrivateDecision
+from darrm.mechanisms import (
+    ExponentialMechanism,
+    GaussianNoisyMax,
+    LabelKey,
+    LaplaceNoisyMax,
+    PermuteAndFlip,
+    PrivateDecision,
+)
 from darrm.mechanisms.class_votes import ClassVotes
 from darrm.randomness.choices import Choices, uniform
 from darrm.randomness.coins import Coins
+from darrm.randomness.digits import exponential, gaussian, gumbel, laplace, winners
 from darrm.randomness.keyed import KeyedRows, KeyedWords
 from darrm.votes.rows import Texts, VotesBlock
 
@@ -74,7 +82,14 @@ ROWS: dict[str, tuple[Any, list[int], list[float]]] = {  # a mechanism, a row fo
         [3, 1, 2],
         GaussianNoisyMax(2.0).chances([[3, 1, 2]])[0].tolist(),
     ),
-    "Laplace noisy max": (LaplaceNoisyMax(0.5), [3, 1, 2], LaplaceNoisyMax(0.5).chances([[3, 1, 2]])[0].tolist()),
+    **{
+        name: (mechanism, [3, 1, 2], mechanism.chances([[3, 1, 2]])[0].tolist())
+        for name, mechanism in {
+            "Laplace noisy max": LaplaceNoisyMax(0.5),
+            "permute-and-flip": PermuteAndFlip(0.9),
+            "exponential mechanism": ExponentialMechanism(0.9),
+        }.items()
+    },
 }
 RUNS = 4000
 
@@ -107,7 +122,7 @@ def test_over_keys_a_label_has_its_law(what: str) -> None:
 @pytest.mark.parametrize("what", ROWS)
 def test_over_ids_labels_have_their_law_and_are_independent(what: str) -> None:
     mechanism, row, law = ROWS[what]
-    runs = RUNS // 4 if "noisy" in what else 4 * RUNS
+    runs = 4 * RUNS
     key = LabelKey(os.urandom(32))
     labels = mechanism.release([row] * runs, key=key, ids=named(runs))
     assert p_value(labels, law) > 1e-9
@@ -192,7 +207,7 @@ def test_labels_stay_what_they_were() -> None:
             ),
             [1, 1, 0, 1, 0],
         ),
-        **{name: ROWS[f"{name} noisy max"][:2] for name in ("Gaussian", "Laplace")},
+        **{name.split()[0]: ROWS[name][:2] for name in list(ROWS)[-4:]},
     }
     made = {name: mechanism.release([row] * 24, key=KEY, ids=named(24)) for name, (mechanism, row) in rows.items()}
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, epsilon=1.0)], 1.0, classes=3, none=True)
@@ -202,6 +217,8 @@ def test_labels_stay_what_they_were() -> None:
         "noise function": "110101001010011100100100",
         "Gaussian": "112210222222022220221002",
         "Laplace": "012112000221021120100002",
+        "permute-and-flip": "000020121001202100100201",
+        "exponential": "001000122102022220022020",
         "classes": "212101120111032201220022",
     }
 
@@ -224,7 +241,7 @@ def test_words_are_as_defined() -> None:
         [
             [
                 int.from_bytes(by_definition(law, counts[i], texts[i], j // 6)[8 * (j % 6) :][:8], "little")
-                for j in range(20)
+                for j in range(30)
             ]
             for i in range(3)
         ],
@@ -232,8 +249,13 @@ def test_words_are_as_defined() -> None:
     assert rows.tags == b"".join(by_definition(law, counts[i], texts[i], 0)[48:] for i in range(3))
     assert [source(3).tolist() for _ in range(2)] == [[own[j] for own in every] for j in range(2)]
     assert source.of(np.array([2]))(1).tolist() == [every[2][2]]  # the other rows go on where they were
-    assert source.row(1)(12).tolist() == every[1][2:14]
-    assert [source(3).tolist() for _ in range(6)][-1] == [every[0][7], every[1][19], every[2][8]]
+    assert source.of(np.full(12, 1))(12).tolist() == every[1][2:14]
+    several = source.of(np.array([0, 0, 1, 2, 2, 2]))
+    assert several.of(np.array([0, 2, 4, 5]))(4).tolist() == [every[0][2], every[1][14], *every[2][3:5]]
+    assert several(6).tolist() == [*every[0][3:5], every[1][15], *every[2][5:8]]
+    with pytest.raises(ValueError, match="must ascend"):
+        source.of(np.array([1, 0]))(2)
+    assert [source(3).tolist() for _ in range(6)][-1] == [every[0][10], every[1][21], every[2][13]]
 
 
 def test_different_rows_have_different_messages() -> None:
@@ -257,7 +279,7 @@ def rows_of(n: int) -> KeyedRows:
 
 def test_a_tie_takes_the_next_word_of_its_own_row() -> None:
     n = 5
-    first, second = KeyedWords(rows_of(n))(n), [rows_of(n).take(i, 2)[1] for i in range(n)]
+    first, second = KeyedWords(rows_of(n))(n), [KeyedWords(rows_of(n)).of(np.full(2, i))(2)[1] for i in range(n)]
     for i in range(n):
         bias = Fraction(2 * int(first[i]) + 1, 1 << 65)  # its second word is 2^63
         found = Coins([bias]).flip(np.zeros(n, dtype=np.intp), KeyedWords(rows_of(n)))
@@ -277,8 +299,24 @@ def test_equally_likely_numbers_take_words_of_their_rows() -> None:
     assert found.tolist() == alone
 
 
+@pytest.mark.parametrize("draw", [gaussian, laplace, exponential, gumbel])
+def test_noise_takes_the_same_words_in_company_where_ties_are_frequent(draw: Any) -> None:
+    """Words of two bits: comparisons need further words, which must be those of the same row."""
+    n, classes = 50, 4
+    behind = np.random.default_rng(1).integers(0, 3, (n, classes))
+    behind -= behind.min(axis=1, keepdims=True)
+
+    def won(rows: list[int]) -> list[int]:
+        words = KeyedWords(rows_of(n)).of(np.repeat(rows, classes))
+        return winners(behind[rows], Fraction(1, 2), lambda k: draw(k, words, 2)).tolist()
+
+    together = won(list(range(n)))
+    assert together == [won([i])[0] for i in range(n)]
+    assert len(set(together)) == classes
+
+
 def test_a_sampler_that_does_not_say_for_which_rows_is_refused() -> None:
-    with pytest.raises(ValueError, match="Each of 5 rows must draw one word"):
+    with pytest.raises(ValueError, match="Each of 5 draws must take one word"):
         KeyedWords(rows_of(5))(4)
 
 
