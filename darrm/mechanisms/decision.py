@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 
@@ -16,11 +17,11 @@ from darrm.mechanisms.absent_votes import AbsentVotes
 from darrm.mechanisms.class_labels import Labels
 from darrm.mechanisms.class_votes import ClassVotes
 from darrm.mechanisms.coin_votes import CoinVotes
+from darrm.mechanisms.label_key import Key
 from darrm.mechanisms.own_votes import OwnVotes
 from darrm.mechanisms.released_votes import ReleasedVotes
 from darrm.numerics.arrays import Array
 from darrm.problem.groups import ByGroups
-from darrm.randomness.words import word_source
 
 
 class PrivateDecision(ReleasedVotes):
@@ -135,7 +136,13 @@ class PrivateDecision(ReleasedVotes):
         return f"PrivateDecision({self.design!r})"
 
     def release_counts(
-        self, counts: ArrayLike, rng: np.random.Generator | None = None, *, public: bool = False
+        self,
+        counts: ArrayLike,
+        rng: np.random.Generator | None = None,
+        *,
+        public: bool = False,
+        key: Key | None = None,
+        ids: Iterable[str] | None = None,
     ) -> Labels:
         """One label for each vector of the numbers of ones in each group, all voters present.
 
@@ -146,7 +153,9 @@ class PrivateDecision(ReleasedVotes):
             (n, groups, C); for one group (n, C) too.
         rng : numpy.random.Generator, optional
         public : bool
-            As in `release`.
+        key : LabelKey or path, optional
+        ids : iterable of str, optional
+            As in `release`. A row has the same label by its votes as by its counts.
 
         Returns
         -------
@@ -161,12 +170,14 @@ class PrivateDecision(ReleasedVotes):
         """
         problem = self.design.problem
         if not problem.binary:
-            return self._classes.of_counts(_counts_of_classes(problem, counts), word_source(rng, stacklevel=3))
+            votes = _counts_of_classes(problem, counts)
+            law = votes.reshape(len(votes), len(problem.groups) * problem.n_classes)
+            return self._classes.of_counts(votes, self._source(rng, key, ids, lambda: law))
         cases = _cases(problem, counts)
         OwnVotes(self.design, public).add_cases(cases)
         if self.design.absent:
             cases = cases + (self.design.table.size - 1) * self.design.table.size  # all are present
-        return self._flip(cases, word_source(rng, stacklevel=3))
+        return self._flip(cases, self._source(rng, key, ids, lambda: self._of_law(cases)))
 
     def kernel(self, k: int) -> Array:
         """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K. Of one group and two answers.

@@ -121,11 +121,7 @@ class ReleasedVotes:
         row = rows.shape == (self._sampler.K,)
         cases = self._cases(rows[np.newaxis] if row else rows)
         OwnVotes(self._released_by, public).add_cases(cases)
-        if key is None and ids is None:
-            draw = word_source(rng, stacklevel=3)
-        else:
-            draw = keyed_words(key, ids, rng, self._law_bytes(), self._of_law(cases))
-        labels = self._flip(cases, draw)
+        labels = self._flip(cases, self._source(rng, key, ids, lambda: self._of_law(cases)))
         label: Any = labels[0] if row else labels
         return label  # type: ignore[no-any-return]  # a label, as numpy's functions give for one row
 
@@ -251,6 +247,18 @@ class ReleasedVotes:
         cases = self._cases(votes)
         words = key._rows(self._law_bytes(), self._of_law(cases), ids)
         return self._flip(cases, KeyedWords(words)), words.tags
+
+    def _source(
+        self,
+        rng: np.random.Generator | None,
+        key: Key | None,
+        ids: Iterable[str] | None,
+        law: Callable[[], NDArray[np.int64]],
+    ) -> WordSource:
+        """The words of a public method, by a key those of rows whose probabilities depend on what ``law`` returns."""
+        if key is None and ids is None:
+            return word_source(rng, stacklevel=4)
+        return keyed_words(key, ids, rng, self._law_bytes(), law())
 
     def _law_bytes(self) -> bytes:
         """What stands for the design where randomness is computed from a key."""

@@ -165,6 +165,25 @@ def test_neither_order_nor_company_changes_a_label(what: str) -> None:
     assert alone == labels.tolist()
 
 
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("what", "counts"),
+    [("majority", 4), ("absent", [1, 1]), ("classes", [2, 2, 0]), ("absent classes", [1, 2, 0])],
+)
+def test_counts_give_the_labels_of_their_votes(what: str, counts: Any) -> None:
+    """Also where voters may be absent, and none is."""
+    mechanism = ROWS[what][0]
+    row = {"absent": [1, 1, 0], "absent classes": [0, 1, 1]}.get(what, ROWS[what][1])
+    by_votes = mechanism.release([row] * 60, key=KEY, ids=named(60))
+    by_counts = mechanism.release_counts([counts] * 60, key=KEY, ids=named(60))
+    assert by_counts.tolist() == by_votes.tolist()
+    assert len(set(by_votes.tolist())) > 1
+    with pytest.raises(InputError, match="exclude each other"):
+        mechanism.release_counts([counts], np.random.default_rng(0), key=KEY, ids=["q"])
+    with pytest.raises(InputError, match="A key needs an id"):
+        mechanism.release_counts([counts], key=KEY)
+
+
 @pytest.mark.parametrize("size", [1, 7, 70_000])
 def test_the_size_of_blocks_changes_no_label(size: int) -> None:
     n = 20 if size == 1 else 140_001
