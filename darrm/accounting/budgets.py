@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
+from darrm.accounting.ledger_ids import keep_labels, kept_labels
 from darrm.accounting.rules import check_left
 from darrm.design.design import Design
 from darrm.errors import BudgetError, CopiedBudgetWarning, InputError
 
 _COUNTING = Lock()  # one lock for all, so that budgets can be pickled
 _REMEDY = "Fit with ledger=, which all copies share, or with copies=n, which gives each of n objects its share."
+
+Draw: TypeAlias = Callable[[NDArray[np.intp]], NDArray[np.intp]]  # labels of the rows at some places
 
 
 class Count(NamedTuple):
@@ -31,6 +39,12 @@ class Budget(Protocol):
 
     def charge(self, n: int) -> None:
         """Charge ``n`` labels, or raise `BudgetError` and charge none."""
+
+    def once(self, rows: Sequence[bytes], classes: int, draw: Draw) -> NDArray[np.intp]:
+        """The labels of different rows, known by secret digests: new rows are charged, then drawn, then kept.
+
+        A row that came before has the label of then, at no charge.
+        """
 
 
 class MemoryBudget:
@@ -50,28 +64,42 @@ class MemoryBudget:
                 f"The total budget does not cover one label{each}. Raise it, or make each label more private."
             )
         self._allowed, self._released, self._copies, self._process = allowed // copies, 0, copies, os.getpid()
+        self._labels: dict[bytes, int] = {}  # of rows by their digests
 
-    def __reduce__(self) -> tuple[object, tuple[int, int, int]]:
-        return _copied, (self._allowed, self._released, self._copies)
+    def __reduce__(self) -> tuple[object, tuple[int, int, int, dict[bytes, int]]]:
+        return _copied, (self._allowed, self._released, self._copies, self._labels)
 
     def count(self) -> Count:
         return Count(self._released, self._allowed - self._released)
 
     def charge(self, n: int) -> None:
+        with _COUNTING:
+            self._charge(n)
+
+    def once(self, rows: Sequence[bytes], classes: int, draw: Draw) -> NDArray[np.intp]:
+        with _COUNTING:
+            new = [i for i, row in enumerate(rows) if row not in self._labels]
+            if new:
+                self._charge(len(new))
+                drawn = draw(np.array(new)).tolist()
+                self._labels.update(zip((rows[i] for i in new), drawn, strict=True))
+            return np.array([self._labels[row] for row in rows], dtype=np.intp)
+
+    def _charge(self, n: int) -> None:
         if self._copies == 1 and self._process != os.getpid():
             how = "was copied (pickle, joblib, deepcopy)" if self._process is None else "was forked to another process"
             raise BudgetError(
                 f"The budget of {self._allowed} labels {how}, and only the original may spend it. Nothing was released "
                 f"or charged. {_REMEDY}"
             )
-        with _COUNTING:
-            check_left(n, self._released, self._allowed)
-            self._released += n
+        check_left(n, self._released, self._allowed)
+        self._released += n
 
 
-def _copied(allowed: int, released: int, copies: int) -> MemoryBudget:
-    """A copy of a budget after ``released`` labels of the original."""
+def _copied(allowed: int, released: int, copies: int, labels: dict[bytes, int]) -> MemoryBudget:
+    """A copy of a budget after ``released`` labels of the original, some of them of rows that are known."""
     copy = MemoryBudget(allowed * copies, copies)
+    copy._labels = dict(labels)
     if copies == 1:
         copy._released, copy._process = released, None
         warnings.warn(
@@ -95,3 +123,17 @@ class LedgerBudget:
 
     def charge(self, n: int) -> None:
         self._ledger.charge(self._design, n)
+
+    def once(self, rows: Sequence[bytes], classes: int, draw: Draw) -> NDArray[np.intp]:
+        """In one transaction, so that processes that ask at the same time have the same label, charged once."""
+        ledger = self._ledger
+        before = ledger._state()
+        account = labels_of(self._design, before.adjacency, before.voters)  # may take long, so without the lock
+        with ledger._store.changing() as change:
+            labels = kept_labels(change.run, rows, classes)
+            new = np.flatnonzero(labels < 0)
+            if new.size:
+                ledger._charge(change, account, new.size, "", None, False)
+                labels[new] = draw(new)
+                keep_labels(change.run, change.state.charges, [rows[i] for i in new.tolist()], labels[new])
+        return labels

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from typing import IO, NamedTuple
@@ -161,9 +161,7 @@ def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = Fals
     repeated = 0
     for tags in (False, True)[: 1 + bool(batch.tags)]:
         for digests, rows in batch.parts(new, tags=tags):
-            insert = f"INSERT INTO charged SELECT digest, ? FROM {_ROWS} WHERE true ON CONFLICT DO NOTHING"
-            inserted = run(insert, (number, len(rows), digests)).rowcount
-            repeated += len(rows) - inserted
+            repeated += len(rows) - _insert(run, number, digests)
             if repeated and not again:
                 _refuse(run, batch, new, number)
             if repeated:  # a lease that entered them first, and is given back, leaves them charged
@@ -177,6 +175,39 @@ def leave(run: Run, number: int, batch: Batch, start: int) -> None:
     for digests, rows in batch.parts(np.arange(start, len(batch))):
         own = f"SELECT digest FROM {_ROWS}"
         run(f"DELETE FROM charged WHERE number = ? AND digest IN ({own})", (number, len(rows), digests))
+
+
+def kept_labels(run: Run, rows: Sequence[bytes], classes: int) -> NDArray[np.intp]:
+    """The label that was kept for each row, -1 if there is none.
+
+    A row is given by a secret digest. The ledger keeps neither it nor the label, but a digest of both, so that a reader
+    of the ledger alone sees nothing of them; whoever has the row tries all labels.
+    """
+    labels = np.full(len(rows), -1)
+    step = max(1, _AT_ONCE // classes)
+    for start in range(0, len(rows), step):
+        tags = b"".join(_tag(row, label) for row in rows[start : start + step] for label in range(classes))
+        query = f"SELECT i FROM {_ROWS} CROSS JOIN charged WHERE charged.digest = own.digest"
+        for (i,) in run(query, (len(tags) // _DIGEST, tags)).fetchall():
+            labels[start + i // classes] = i % classes
+    return labels
+
+
+def keep_labels(run: Run, number: int, rows: Sequence[bytes], labels: NDArray[np.intp]) -> None:
+    """Keep the labels of the charge with this number, of rows that have none."""
+    tags = b"".join(map(_tag, rows, labels.tolist()))
+    for start in range(0, len(tags), _AT_ONCE * _DIGEST):
+        _insert(run, number, tags[start : start + _AT_ONCE * _DIGEST])
+
+
+def _insert(run: Run, number: int, digests: bytes) -> int:
+    """Enter digests with the number of a charge; returns how many are new."""
+    insert = f"INSERT INTO charged SELECT digest, ? FROM {_ROWS} WHERE true ON CONFLICT DO NOTHING"
+    return int(run(insert, (number, len(digests) // _DIGEST, digests)).rowcount)
+
+
+def _tag(row: bytes, label: int) -> bytes:
+    return hashlib.blake2b(row + label.to_bytes(8, "little"), digest_size=_DIGEST, person=b"darrm label v1").digest()
 
 
 def _rows_before(

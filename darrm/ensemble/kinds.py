@@ -59,6 +59,11 @@ def check_kind(model: Any) -> str:
         raise InputError("A ledger keeps designs, which `queries` plans: pass queries in place of gamma or sigma.")
     if kind == "non-private" and model.queries is not None and not (model.gamma is None and model.sigma is None):
         raise InputError("Noise is given by gamma or sigma, or planned for a number of queries. Pass one of the three.")
+    if truth("keyed", model.keyed) and kind == "fixed":
+        raise InputError(
+            "keyed must not be given for fixed voters: their labels have no output noise, and any number of them costs "
+            "the same. Leave it out."
+        )
     if truth("ledger_create", model.ledger_create) and model.ledger is None:
         raise InputError("ledger_create is for a ledger. Pass its path as ledger, or leave ledger_create out.")
     if whole("copies", model.copies, 1, MAX_SIZE) > 1 and (kind == "fixed" or model.ledger is not None):

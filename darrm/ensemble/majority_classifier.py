@@ -18,6 +18,7 @@ from darrm.ensemble.composition import Composition
 from darrm.ensemble.dp_classifier import generator
 from darrm.ensemble.kinds import check_classes, check_kind
 from darrm.ensemble.releases import Codes, DesignedLabels, Release
+from darrm.ensemble.row_digests import SIZE, row_digests
 from darrm.ensemble.sharding import check_overlap, parts_of
 from darrm.ensemble.shares import VoteShares
 from darrm.ensemble.training import predictions, train_all
@@ -91,6 +92,14 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         pickle is loaded, and so does each forked process. You must make sure that there are no more than ``copies``.
         With 1, copies release nothing, and a `darrm.errors.CopiedBudgetWarning` says so when one is made. Threads share
         one object.
+    keyed : bool
+        Fresh, and non-private: whether a row that comes again has its label again, at no charge, so that the budget
+        counts different rows. `fit` draws a secret key of 32 bytes, and a row is known by a digest of its values with
+        that key (BLAKE2b). The noise is not computed from the key: it comes from the operating system, once for each
+        row, and the label is kept. So the guarantee is that of labels without ``keyed``, and needs no secret key. With
+        a ledger, labels are kept there, for all copies and processes; its readers see neither rows nor labels unless
+        they have the fitted object, which is as secret as the votes. Without one, this object keeps them, and a copy
+        has those of before it was made. Another fit has another key and gives other labels.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
@@ -150,6 +159,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     50
     """
 
+    _row_key: bytes | None = None
+
     def __init__(
         self,
         estimator: Any = None,
@@ -169,6 +180,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         ledger: str | os.PathLike[str] | None = None,
         ledger_create: bool = False,
         copies: int = 1,
+        keyed: bool = False,
         teachers: str = "private",
         gamma: float | None = None,
         sigma: float | None = None,
@@ -193,6 +205,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         self.ledger = ledger
         self.ledger_create = ledger_create
         self.copies = copies
+        self.keyed = keyed
         self.teachers = teachers
         self.gamma = gamma
         self.sigma = sigma
@@ -265,6 +278,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         )
         self._release: Release = fixed_labels(self, models, overlap) if release is None else release
         self.classes_, self.estimators_, self.shards_, self._rng = classes, models, parts, rng
+        self._row_key = os.urandom(SIZE) if self.keyed else None
         self.privacy_ = replace(self._release.privacy, seeded=rng is not None)
         if isinstance(release, DesignedLabels):
             self.design_ = release.design
@@ -272,6 +286,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Release private labels; for fresh voters and non-private teachers drawn anew, and charged, at every call.
+
+        With ``keyed`` a row that was asked before, or comes twice, has the same label and is charged once.
 
         Parameters
         ----------
@@ -287,10 +303,13 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         InputError
         BudgetError
             If n labels would exceed the budget, or this is a copy that must not spend the budget. Nothing is released
-            or charged then.
+            or charged then. With ``keyed`` only labels of new rows count.
         """
         check_is_fitted(self)
-        return np.asarray(self.classes_[self._release.labels(self._votes(X), self.classes_.size, self._rng)])
+        records = check_table(self, X, reset=False)
+        rows = None if self._row_key is None else row_digests(self._row_key, records)
+        votes = predictions(self.estimators_, records, self.classes_)
+        return np.asarray(self.classes_[self._release.labels(votes, self.classes_.size, self._rng, rows)])
 
     @property
     def spent_(self) -> Privacy:

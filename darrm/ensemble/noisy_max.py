@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from darrm.accounting.budgets import Budget, MemoryBudget
 from darrm.accounting.noisy_max import of_labels, queries_within, upper_of_any_votes
 from darrm.accounting.theorems import MOST_LABELS, Privacy
-from darrm.ensemble.releases import Codes, EnsemblePrivacy
+from darrm.ensemble.releases import Codes, EnsemblePrivacy, charged
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.votes.tally import counts
@@ -64,7 +65,12 @@ class NoisyMax:
             cost = upper_of_any_votes(self.mechanism(), released, total.delta)
         return Privacy(min(cost, total.epsilon), total.delta)
 
-    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+    def labels(
+        self, votes: Codes, classes: int, rng: np.random.Generator | None, rows: Sequence[bytes] | None = None
+    ) -> Codes:
         mechanism, n_votes = self.mechanism(), counts(votes, classes)
-        self.budget.charge(len(votes))
-        return np.asarray(mechanism.release(n_votes, rng)).astype(np.intp)
+
+        def draw(which: Codes) -> Codes:
+            return np.asarray(mechanism.release(n_votes[which], rng)).astype(np.intp)
+
+        return charged(self.budget, len(votes), rows, classes, draw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.accounting import search
-from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
+from darrm.accounting.budgets import Budget, Draw, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger import Ledger
@@ -81,8 +82,24 @@ class Release(Protocol):
     def spent(self) -> Privacy:
         """The cumulative privacy loss of the labels released so far."""
 
-    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        """One label for each row of votes, shape (n, K); all are charged before the first is drawn."""
+    def labels(
+        self, votes: Codes, classes: int, rng: np.random.Generator | None, rows: Sequence[bytes] | None = None
+    ) -> Codes:
+        """One label for each row of votes, shape (n, K); all are charged before the first is drawn.
+
+        With the digests of ``rows``, one for each different row, which is charged once.
+        """
+
+
+def charged(budget: Budget, n: int, rows: Sequence[bytes] | None, classes: int, draw: Draw) -> Codes:
+    """One label for each of ``n`` queries, as `Release.labels` says; ``draw`` has the votes."""
+    if rows is None:
+        budget.charge(n)
+        return draw(np.arange(n))
+    place = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+    at = np.array([place[row] for row in rows])
+    first = np.unique(at, return_index=True)[1]
+    return np.asarray(budget.once(list(place), classes, lambda new: draw(first[new]))[at])
 
 
 class PlainMajority:
@@ -95,7 +112,9 @@ class PlainMajority:
     def spent(self) -> Privacy:
         return Privacy(self.privacy.epsilon, self.privacy.delta)
 
-    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+    def labels(
+        self, votes: Codes, classes: int, rng: np.random.Generator | None, rows: Sequence[bytes] | None = None
+    ) -> Codes:
         return np.asarray(counts(votes, classes).argmax(axis=1))
 
 
@@ -138,10 +157,15 @@ class DesignedLabels:
         composed = compose(self.design, released, delta=total.delta, voters="fresh").upper
         return Privacy(min(composed, total.epsilon), total.delta)  # the certified budget covers them all
 
-    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        self.budget.charge(len(votes))
-        answers = votes if self.epsilon is None else RandomizedResponse(self.epsilon, classes).release(votes, rng)
-        return PrivateDecision(self.design).release(answers, rng).astype(np.intp)
+    def labels(
+        self, votes: Codes, classes: int, rng: np.random.Generator | None, rows: Sequence[bytes] | None = None
+    ) -> Codes:
+        def draw(which: Codes) -> Codes:
+            own = votes[which]
+            answers = own if self.epsilon is None else RandomizedResponse(self.epsilon, classes).release(own, rng)
+            return PrivateDecision(self.design).release(answers, rng).astype(np.intp)
+
+        return charged(self.budget, len(votes), rows, classes, draw)
 
 
 def _otherwise(design: Design, queries: int | None, delta: float, copies: int) -> float | None:
