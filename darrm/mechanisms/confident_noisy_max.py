@@ -165,7 +165,8 @@ class ConfidentNoisyMax(OfCounts):
 
         Notes
         -----
-        No digit of the noise is rounded: each label has exactly the probabilities of the formula.
+        No digit of the noise is rounded: each label has exactly the probabilities of the formula. There is no release
+        by key: whether a row has a label depends on the rows before it, since only so many get one.
         """
         votes = self._to_release(counts)
         words, n = word_source(rng, stacklevel=3), votes.shape[0]

@@ -172,6 +172,28 @@ def test_an_ensemble_keeps_its_budget_there(url: str) -> None:
             one.predict(X[:1])
 
 
+@pytest.mark.thorough
+def test_rows_that_copies_ask_at_the_same_time_have_one_label(url: str) -> None:
+    """Threads have a connection each, as processes have."""
+    pytest.importorskip("sklearn")
+    from concurrent.futures import ThreadPoolExecutor
+    from copy import deepcopy
+
+    from darrm.ensemble import PrivateMajorityClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    budget = {"total_epsilon": 80.0, "total_delta": 1e-5, "ledger": url, "ledger_create": True, "keyed": True}
+    model = PrivateMajorityClassifier(voters="fresh", K=5, epsilon=0.1, **budget).fit(X, X[:, 0] > 0)
+    rows = rng.normal(size=(30, 3))
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda start: deepcopy(model).predict(rows[start:]), [0, 10, 20] * 4))
+    labels = model.predict(rows)
+    assert all(answer.tolist() == labels[-len(answer) :].tolist() for answer in answers)
+    assert Ledger(url).status()["released"] == 30
+    assert asked(url, "SELECT count(*) FROM charged") == [(30,)]
+
+
 def test_an_old_ledger_is_imported(url: str, tmp_path: Path) -> None:
     """Its labels that wait get their name on this host."""
     import zipfile
