@@ -208,7 +208,7 @@ OTHERS, RANGED, SEVERAL = (
     "accounting/test_bounded_range.py",
     "accounting/test_several_votes.py",
 )
-KEY = "mechanisms/test_label_key.py"
+KEY, KEYED = "mechanisms/test_label_key.py", "ensemble/test_keyed.py"
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 
 
@@ -488,14 +488,20 @@ MISTAKES = [
     # Randomness by key
     Mistake(
         "rows of other votes have the same words",
-        "randomness.keyed:KeyedRows.__init__",
-        "self._counts[at : at + self._size] + data[start:end] => data[start:end]",
+        "randomness.keyed:KeyedRows._digests",
+        "counts[row * size : (row + 1) * size] + data[ends[row] : ends[row + 1]] => data[ends[row] : ends[row + 1]]",
         (KEY, lambda tests, _: tests.test_words_are_as_defined()),
     ),
     Mistake(
         "each call begins the words of a row anew",
         "randomness.keyed:KeyedRows.next",
-        "self._used[rows] += 1 => self._used[rows] += 0",
+        "self._used[each] += many => self._used[each] += 0",
+        (KEY, lambda tests, _: tests.test_words_are_as_defined()),
+    ),
+    Mistake(
+        "draws of a row have the same word",
+        "randomness.keyed:KeyedRows.next",
+        "np.arange(rows.size) + np.repeat(self._used[each] - first, many) => np.repeat(self._used[each], many)",
         (KEY, lambda tests, _: tests.test_words_are_as_defined()),
     ),
     Mistake(
@@ -518,9 +524,31 @@ MISTAKES = [
     ),
     Mistake(
         "labels are drawn before they are paid for",
-        "ensemble.releases:DesignedLabels.labels",
-        "self.budget.charge(len(votes))\n_1 => _1\nself.budget.charge(len(votes))",
+        "ensemble.releases:charged",
+        "budget.charge(n)\nreturn draw(_1) => labels = draw(_1)\nbudget.charge(n)\nreturn labels",
         (ENSEMBLE, overspent),
+    ),
+    Mistake(
+        "a row that an ensemble knows has another label",
+        "accounting.budgets:LedgerBudget.once",
+        "np.flatnonzero(labels < 0) => np.arange(labels.size)",
+        (
+            KEYED,
+            lambda tests, folder: tests.test_a_row_has_one_label_whatever_the_voters_say_next_time(
+                tests.of_ledger, folder
+            ),
+        ),
+    ),
+    Mistake(
+        "new rows of an ensemble that knows rows are not charged",
+        "accounting.budgets:LedgerBudget.once",
+        "ledger._charge(_1, account, new.size, _2, None, False) => ledger._charge(_1, account, 1, _2, None, False)",
+        (
+            KEYED,
+            lambda tests, folder: tests.test_a_row_has_one_label_whatever_the_voters_say_next_time(
+                tests.of_ledger, folder
+            ),
+        ),
     ),
     Mistake(
         "a ledger gives one label too many",

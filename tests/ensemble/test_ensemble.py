@@ -365,7 +365,7 @@ def test_past_the_budget_nothing_is_released_or_charged(tmp_path: Path, monkeypa
         model.predict(X[:2])
         before, text = model.spent_, path.read_bytes() if path.exists() else b""
         with monkeypatch.context() as patch:
-            for where in ("randomized_response", "noisy_max", "decision"):
+            for where in ("randomized_response", "noisy_max", "released_votes"):
                 patch.setattr(f"darrm.mechanisms.{where}.word_source", lambda *_, **__: drawn.append(1))
             with pytest.raises(darrm.BudgetError, match=f"{allowed - 1} more labels .* 2 of {allowed} are released"):
                 model.predict(X[: allowed - 1])
