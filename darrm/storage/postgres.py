@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -18,8 +18,7 @@ from darrm.storage.databases import Run, UnsettledError
 SCHEMES = ("postgresql://", "postgres://")
 _OTHER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # such as SQLAlchemy's postgresql+psycopg://
 _SCHEMA = "darrm"  # of a URL that names none
-# What libpq says, without a code, of a URL that no retry helps; an answer in another language counts as a failure.
-_NEVER = re.compile(r'database ".*" does not exist|invalid port number')
+_EVERYWHERE = ("postgres", "template1")  # databases of nearly every server
 # A host that is gone keeps its lock for a minute; one that hangs, or computes on, for ten.
 _ALIVE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 _OPTIONS: dict[str, Any] = {"application_name": "darrm", "prepare_threshold": None, **_ALIVE}
@@ -157,8 +156,7 @@ class PostgresSchema:
             said = " ".join(str(error).split()) or type(error).__name__
             for secret in self._secrets:  # libpq repeats what it cannot read
                 said = said.replace(secret, "...")
-            unusable = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None  # libpq cannot read it
-            if connection is None and (unusable or _NEVER.search(said)):
+            if connection is None and self._is_wrong(psycopg, error):
                 raise InputError(
                     f"{self.path} cannot be used: {said}. Pass the URL of a database that is there: "
                     "postgresql://user@host:5432/database#schema"
@@ -172,6 +170,23 @@ class PostgresSchema:
                     _KEPT[self._key] = connection
                 except psycopg.Error:
                     connection.close()
+
+    def _is_wrong(self, psycopg: Any, error: Any) -> bool:
+        """Whether no retry helps a URL: libpq cannot read it, or the server has no such database.
+
+        libpq gives no SQLSTATE for a connection that fails, and the server's text is in its own language. So the server
+        is asked in another database; one that lets nobody in there counts as worth a retry.
+        """
+        if isinstance(error, psycopg.ProgrammingError):
+            return True
+        ports = str(psycopg.conninfo.conninfo_to_dict(self._url).get("port") or 1).split(",")
+        if not all(port.strip().isdecimal() and 0 < int(port) < 1 << 16 for port in ports if port):
+            return True
+        name = error.pgconn.db.decode() if error.pgconn else ""
+        for other in _EVERYWHERE if name else ():
+            with suppress(psycopg.Error), psycopg.connect(self._url, dbname=other, **_OPTIONS) as asked:
+                return not asked.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchall()
+        return False
 
     @property
     def _key(self) -> tuple[int, int, str]:
@@ -189,9 +204,7 @@ class PostgresSchema:
         while True:
             kept = _KEPT.pop(self._key, None)
             try:
-                connection = kept or psycopg.connect(
-                    self._url, application_name="darrm", prepare_threshold=None, **_ALIVE
-                )
+                connection = kept or psycopg.connect(self._url, **_OPTIONS)
                 connection.isolation_level = levels.READ_COMMITTED if write else levels.REPEATABLE_READ
                 connection.read_only = not write
                 *_, fsync = connection.execute(f"SELECT {local}, {_DURABLE}").fetchone()

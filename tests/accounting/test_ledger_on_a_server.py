@@ -183,7 +183,13 @@ def test_rows_that_copies_ask_at_the_same_time_have_one_label(url: str) -> None:
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
-    budget = {"total_epsilon": 80.0, "total_delta": 1e-5, "ledger": url, "ledger_create": True, "keyed": True}
+    budget: dict[str, Any] = {
+        "total_epsilon": 80.0,
+        "total_delta": 1e-5,
+        "ledger": url,
+        "ledger_create": True,
+        "keyed": True,
+    }
     model = PrivateMajorityClassifier(voters="fresh", K=5, epsilon=0.1, **budget).fit(X, X[:, 0] > 0)
     rows = rng.normal(size=(30, 3))
     with ThreadPoolExecutor(4) as pool:
@@ -496,18 +502,35 @@ def test_other_schemes_are_no_paths(scheme: str, capsys: pytest.CaptureFixture[s
     assert f"{scheme}:// is not read here. Pass postgresql://" in capsys.readouterr().err
 
 
-def test_a_url_that_no_retry_helps_is_bad_input(url: str) -> None:
-    """Another database, a port and a query that libpq does not take; a server that is not there is worth a retry."""
-    parts = urlsplit(url)
+def test_a_url_that_no_retry_helps_is_bad_input(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another database, a port and a query that libpq does not take; a server that is not there is worth a retry.
+
+    In any language that the server speaks.
+    """
+    import psycopg
+
+    parts, connect = urlsplit(url), psycopg.connect
+
+    def auf_deutsch(*place: Any, **options: Any) -> Any:
+        try:
+            return connect(*place, **options)
+        except psycopg.OperationalError as error:
+            said = str(error).replace("does not exist", "existiert nicht").replace("invalid port", "falscher Port")
+            raise psycopg.OperationalError(said, pgconn=error.pgconn) from None
+
+    monkeypatch.setattr(psycopg, "connect", auf_deutsch)
     for wrong in (
         urlunsplit(parts._replace(path="/nowhere")),
         "postgresql://localhost:99999/x",
+        "postgresql://localhost:5432x/x",
         "postgresql://localhost/x?nosuch=1",
     ):
         with pytest.raises(darrm.InputError, match="Pass the URL of a database that is there"):
             Ledger(wrong)
     with pytest.raises(darrm.OutputError, match="Connection refused"):
         Ledger("postgresql://localhost:1/x")
+    with pytest.raises(darrm.OutputError, match=r'role "nobody" existiert nicht'):  # who may be made meanwhile
+        Ledger(urlunsplit(parts._replace(netloc=f"nobody@127.0.0.1:{parts.port}", path="/nowhere")))
 
 
 def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
