@@ -7,6 +7,7 @@ import pickle
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from programs.stored import DESIGNS, FURTHER, NUMBERS, PICKLED, STORED, further
@@ -45,6 +46,8 @@ def test_all_is_stored() -> None:
     assert {name for name in HELD if name.startswith("designs/")} == {f"designs/{name}.json" for name in DESIGNS}
     assert KNOWN["names"].keys() == DESIGNS.keys()
     assert KNOWN["ledgers"].keys() == FURTHER.keys()
+    for kind in ("ledgers", "databases"):
+        assert FURTHER.keys() <= {name.partition("/")[2] for name in HELD if name.startswith(kind)}
     assert len(set(KNOWN["names"].values())) == len(DESIGNS)
 
 
@@ -104,15 +107,29 @@ def test_a_pickle_is_what_it_was(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FURTHER)
-def test_a_ledger_is_gone_on_with(folder: Path, name: str) -> None:
+def test_a_ledger_of_format_4_is_imported_and_gone_on_with(folder: Path, name: str) -> None:
+    gone_on_with(import_ledger(folder / "ledgers" / name, folder / f"{name}.db").path, folder, name, {})
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_a_ledger_of_format_5_is_opened_and_gone_on_with(folder: Path, name: str) -> None:
+    """Of the same charges, so with the same totals; and it has times."""
+    path = folder / "databases" / name
+    times = [charge["time"] for charge in Ledger(path).history()]
+    assert times == sorted(times)
+    assert all(time.startswith("2026-11-28T") for time in times)
+    gone_on_with(path, folder, name, KNOWN["databases"])
+
+
+def gone_on_with(path: Path | str, folder: Path, name: str, other: dict[str, Any]) -> None:
+    """What an old ledger says before and after one more charge."""
     design = darrm.load(file_of(folder, FURTHER[name][0]))
-    imported = import_ledger(folder / "ledgers" / name, folder / f"{name}.db").path
-    now = further(imported, name, design)
-    for said, known in zip(now, KNOWN["ledgers"][name], strict=True):
+    now = further(Path(path), name, design)
+    for said, known in zip(now, other.get(name, KNOWN["ledgers"][name]), strict=True):
         assert said.pop("spent") == pytest.approx(known["spent"], rel=1e-9)
         newer = {"by_key": 0, "computational": False, "affected_votes": 1}  # which older ledgers do not count
-        assert {name: said.pop(name) for name in newer} == newer
+        known = newer | known
         assert said == {key: value for key, value in known.items() if key != "spent"}
     if "ids" in FURTHER[name][1]:
         with pytest.raises(darrm.InputError, match="charged before"):
-            Ledger(imported).charge(design, ids=["a"])
+            Ledger(path).charge(design, ids=["a"])
