@@ -117,7 +117,9 @@ def test_bad_arrow_tables() -> None:
 
 def test_a_ledger_pays_for_the_column_or_for_none_of_it(tmp_path: Path) -> None:
     noisy = darrm.solve(K=3, m=1, epsilon=0.25)
-    book = Ledger.create(tmp_path / "ledger.json", noisy, total_epsilon=1, total_delta=0, voters="fresh", rule="basic")
+    book = Ledger.create(
+        tmp_path / "ledger.json", noisy, total_epsilon=1, total_delta=0, voters="fresh", rule="basic-filter"
+    )
     mechanism = darrm.mechanisms.DaRRM(noisy)
     assert len(darrm.columns.release(mechanism, frame(VOTES[:3]), ledger=book)) == 3
     with pytest.raises(darrm.BudgetError):

@@ -38,7 +38,7 @@ from darrm_solvers import HighsModel
 PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.1"]
 TABLE = ["table", "--K", "3,5", "--m", "1,2", "--epsilon", "0.1", "--out"]
 BUDGET = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
-MIXED = ["--total-epsilon", "9", "--total-delta", "1e-6", "--voters", "fresh", "--rule", "composed"]
+MIXED = ["--total-epsilon", "9", "--total-delta", "1e-6", "--voters", "fresh", "--rule", "in-advance"]
 GROUPS = ["--group", "2:1", "--group", "1:0.3", "--total-epsilon", "1.2", "--accuracy", "0.8,0.7"]
 CLASSES = ["--group", "2:1", "--total-epsilon", "1.2", "--accuracy", "0.7", "--classes", "3", "--none", "0.3"]
 PLAN = ["plan", "--K", "3", "--epsilon", "1", "--base-accuracy", "0.85", "--max-affected", "1", "--queries", "5"]
@@ -55,13 +55,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     design = darrm.solve(K=3, m=2, epsilon=0.1)
     design.save("gamma.json")
     Path("votes.csv").write_text("id,a,b,c\n" + "".join(f"{i},1,0,1\n" for i in range(400)), encoding="utf-8")
-    Ledger.create("ledger.json", design, total_epsilon=1e6, total_delta=0, voters="fresh", rule="basic")
+    Ledger.create("ledger.json", design, total_epsilon=1e6, total_delta=0, voters="fresh", rule="basic-filter")
     groups = [darrm.VoterGroup(2, 1.0), darrm.VoterGroup(1, 0.3)]
     truth = darrm.objectives.truth([0.8, 0.7])
     decision = darrm.solve(darrm.DecisionProblem(groups, 1.2), objective=truth)
     decision.save("decision.json")
     Path("groups.csv").write_text("id,a,b,c\n" + "".join(f"{i},1,0,1\n" for i in range(4)), encoding="utf-8")
-    mixed = Ledger.create("mixed.json", total_epsilon=90, total_delta=1e-6, voters="fresh", rule="composed")
+    mixed = Ledger.create("mixed.json", total_epsilon=90, total_delta=1e-6, voters="fresh", rule="in-advance")
     mixed.charge(decision, 2)
     mixed.charge((0.5, 1e-9), adjacency="replace-one")
     return tmp_path
@@ -487,7 +487,7 @@ def test_two_processes_that_write_one_decision(folder: Path) -> None:
 @pytest.mark.thorough
 @posix
 def test_two_commands_that_charge_the_last_of_a_mixed_budget(folder: Path) -> None:
-    Ledger.create("last.json", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="composed")
+    Ledger.create("last.json", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="in-advance")
     command = [
         sys.executable,
         COMMAND,

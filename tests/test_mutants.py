@@ -215,7 +215,7 @@ REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 def stream(tests: Any, folder: Path) -> Ledger:
     """The ledger of the tests of streams."""
     return Ledger.create(
-        folder / "ledger.json", tests.DESIGN, total_epsilon=0.4, total_delta=0.0, voters="fresh", rule="basic"
+        folder / "ledger.json", tests.DESIGN, total_epsilon=0.4, total_delta=0.0, voters="fresh", rule="basic-filter"
     )
 
 
@@ -633,7 +633,12 @@ MISTAKES = [
         "a label after a check is charged as if there was none",
         "accounting.charges:noise_of",
         'getattr(release, "sigma_check", None) is not None => False',
-        (NOISY, lambda tests, folder: tests.test_labels_after_a_check_are_not_charged_as_labels_alone(folder, "renyi")),
+        (
+            NOISY,
+            lambda tests, folder: tests.test_labels_after_a_check_are_not_charged_as_labels_alone(
+                folder, "renyi-filter"
+            ),
+        ),
     ),
     Mistake(
         "noisy max is charged beside votes whose randomness protects others",

@@ -103,7 +103,9 @@ def charges(design: darrm.Design, n: int, folder: Path) -> str:
     design.save(folder / "gamma.json")
     problem = design.problem
     total = float(math.ceil(n * Fraction(problem.m) * Fraction(problem.epsilon)))
-    book = Ledger.create(folder / "ledger.db", design, total_epsilon=total, total_delta=0, voters="fresh", rule="basic")
+    book = Ledger.create(
+        folder / "ledger.db", design, total_epsilon=total, total_delta=0, voters="fresh", rule="basic-filter"
+    )
     running = [
         subprocess.Popen([sys.executable, "-c", CHARGES, str(each)], cwd=folder, stdout=subprocess.PIPE, text=True)
         for _ in range(PROCESSES)

@@ -219,7 +219,7 @@ def ledgers(runs: int, rng: Random, source: np.random.Generator) -> Iterator[See
     for times, name in ((1, "ledger of 8 labels, 4 decisions, 1 answer"), (2, "the same, all of it released twice")):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "ledger.db"
-            ledger = Ledger.create(path, total_epsilon=10, total_delta=delta, voters="fresh", rule="composed")
+            ledger = Ledger.create(path, total_epsilon=10, total_delta=delta, voters="fresh", rule="in-advance")
             ledger.charge(majority, 8)
             ledger.charge(decision, 4)
             ledger.charge((0.5, 0.0), adjacency="replace-one")
@@ -263,7 +263,7 @@ def by_answers(runs: int, rng: Random, source: np.random.Generator) -> Seen:
     with tempfile.TemporaryDirectory() as folder:
         for name, further in (("x", X), ("y", Y)):
             path = Path(folder) / f"{name}.json"
-            ledger = Ledger.create(path, total_epsilon=epsilon, total_delta=delta, voters="fresh", rule="composed")
+            ledger = Ledger.create(path, total_epsilon=epsilon, total_delta=delta, voters="fresh", rule="in-advance")
             ledger.charge((0.5, 0.0), adjacency="replace-one")
             ledger.charge(further, adjacency="replace-one")
     counts = []

@@ -77,13 +77,13 @@ def kept(rule: str, charges: Sequence[Charge], budget: float) -> float:
 
 
 def composed(charges: Sequence[Charge], about: float) -> float:
-    """Rule "composed"; ``about`` is near what it costs."""
-    return kept("composed", charges, 1.05 * about)
+    """Rule "in-advance"; ``about`` is near what it costs."""
+    return kept("in-advance", charges, 1.05 * about)
 
 
 def basic(charges: Sequence[Charge]) -> float:
-    """Rule "basic"."""
-    return kept("basic", charges, 1e3)
+    """Rule "basic-filter"."""
+    return kept("basic-filter", charges, 1e3)
 
 
 def spent_by(one: Any, order: float) -> filters.Spent:
@@ -92,7 +92,7 @@ def spent_by(one: Any, order: float) -> filters.Spent:
 
 
 def renyi(charges: Sequence[Charge]) -> float:
-    """Rule "renyi": the least budget that pays, for its order depends on the budget. A ledger must agree."""
+    """Rule "renyi-filter": the least budget that pays, for its order depends on the budget. A ledger must agree."""
     parts: list[tuple[Any, int]] = []
     for what, n in charges:
         if is_design(what):
@@ -114,12 +114,12 @@ def renyi(charges: Sequence[Charge]) -> float:
     while high - low > 1e-5 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if pays(middle) else (middle, high)
-    kept("renyi", charges, high)
+    kept("renyi-filter", charges, high)
     try:
-        kept("renyi", charges, low * (1 - 1e-5))
+        kept("renyi-filter", charges, low * (1 - 1e-5))
     except darrm.BudgetError:
         return high
-    raise SystemExit(f'Rule "renyi" pays with less than {high}.')
+    raise SystemExit(f'Rule "renyi-filter" pays with less than {high}.')
 
 
 # dp-accounting --------------------------------------------------------------------------------------------------------

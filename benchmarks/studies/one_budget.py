@@ -61,18 +61,18 @@ def ways() -> Iterator[dict[str, str]]:
             "100 of A, a Gaussian": shown(of_noisy),
         }
 
-    yield row('ledger, rule "basic"', totals.basic(two), totals.basic([(A, 100), (Pair(at(DELTA), DELTA), 1)]))
+    yield row('ledger, rule "basic-filter"', totals.basic(two), totals.basic([(A, 100), (Pair(at(DELTA), DELTA), 1)]))
     half = DELTA / 2
     first = totals.labels(A, 100, half)
     yield row("two budgets, delta / 2 each, added", first + totals.labels(B, 100, half), first + at(half))
-    yield row('ledger, rule "renyi": least budget', totals.renyi(two), totals.renyi(noisy))
+    yield row('ledger, rule "renyi-filter": least budget', totals.renyi(two), totals.renyi(noisy))
     a, b = totals.singles(A, 100), totals.singles(B, 100)
     yield row("distributions of single labels", totals.together(a, b), totals.together(a, noise))
     blocks = totals.block(A, 100), totals.block(B, 100)
     by_blocks = totals.together(*blocks), totals.together(blocks[0], noise)
     yield row("distributions of blocks of labels", *by_blocks)
     yield row("`PLDAccountant` with `dp_event`", totals.accountant(two), totals.accountant(noisy))
-    yield row('ledger, rule "composed"', totals.composed(two, by_blocks[0]), totals.composed(noisy, by_blocks[1]))
+    yield row('ledger, rule "in-advance"', totals.composed(two, by_blocks[0]), totals.composed(noisy, by_blocks[1]))
     wrong = totals.gaussian(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
     for name, part in (("single labels", a), ("blocks", blocks[0])):
         yield row(f"*wrong neighbours, {name}: too low*", None, warned(part, wrong))
@@ -136,8 +136,8 @@ def column(work: Workload) -> Iterator[tuple[tuple[str, str], float | None]]:
     added = sum(totals.labels(one, n, left) for one, n in charges) + (pair.epsilon if pair else 0.0)
     yield (ours, "sums of epsilons"), totals.basic(with_pair)
     yield (ours, "a budget for each, added"), added
-    yield (ours, 'ledger, "renyi"'), totals.renyi(with_pair)
-    yield (ours, 'ledger, "composed"'), totals.composed(with_pair, added)
+    yield (ours, 'ledger, "renyi-filter"'), totals.renyi(with_pair)
+    yield (ours, 'ledger, "in-advance"'), totals.composed(with_pair, added)
 
     theirs = "dp-accounting"
     yield (theirs, "Renyi accountant"), None if run else totals.renyi_of_guarantees(parts)
@@ -151,8 +151,8 @@ def column(work: Workload) -> Iterator[tuple[tuple[str, str], float | None]]:
     yield (more, "single labels"), totals.together(*(totals.singles(*one) for one in charges), *([run] if run else []))
     yield (more, "`PLDAccountant`"), totals.accountant(with_event)
     if run:
-        yield (more, 'ledger, "renyi"'), totals.renyi(with_event)
-        yield (more, 'ledger, "composed"'), totals.composed(with_event, added)
+        yield (more, 'ledger, "renyi-filter"'), totals.renyi(with_event)
+        yield (more, 'ledger, "in-advance"'), totals.composed(with_event, added)
     yield ("OpenDP and darrm", "`opendp_measurement`"), totals.opendp_labels(charges, pair)
 
 

@@ -33,7 +33,8 @@ def noise_of(release: object) -> float | None:
     if getattr(release, "sigma_check", None) is not None:
         raise InputError(
             f"A ledger does not count the checks of {type(release).__name__}. Charge the pair (epsilon, delta) that "
-            "darrm.accounting.compose certifies for all its queries, to a ledger of rule composed or basic."
+            'darrm.accounting.compose certifies for all its queries, to a ledger by the rule "in-advance" or '
+            '"basic-filter".'
         )
     sigma: float | None = getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
     return sigma

@@ -24,7 +24,7 @@ from darrm.accounting.accounts import Account, Labels, NoisyLabels, Other, check
 from darrm.accounting.charges import account_of, check_planned, checked_design, labels_of, noise_of
 from darrm.accounting.leases import Lease
 from darrm.accounting.ledger_ids import Batch, Entered, batch_of, enter
-from darrm.accounting.ledger_state import FOR_FIXED, RULES, State, checked_fallback
+from darrm.accounting.ledger_state import FOR_FIXED, OLD_RULES, RULES, State, checked_fallback
 from darrm.accounting.ledger_store import Change, Store
 from darrm.accounting.noisy_max import CountMechanism, queries_within
 from darrm.accounting.released_once import check_ids, take_again
@@ -73,7 +73,7 @@ class Ledger:
     >>> import darrm
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
     >>> ledger = darrm.accounting.Ledger.create(
-    ...     "ledger.db", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="composed"
+    ...     "ledger.db", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="in-advance"
     ... )
     >>> ledger.charge(design, 12, note="labels of Monday")
     >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
@@ -129,32 +129,34 @@ class Ledger:
             answers. You must make sure that all labels come from the same voters: a ledger sees only their number,
             their privacy parameters, and their names, if there are any. If the budget does not cover the voters' own
             cost, rule "exact" allows as many labels as the output noise protects.
-        rule : {"exact", "composed", "renyi", "basic"}
+        rule : {"exact", "in-advance", "renyi-filter", "basic-filter"}
             How charges add up, and whether they may be chosen by earlier outputs (adaptively):
 
             * "exact": queries and when to stop may be; there is one mechanism.
-            * "composed": no, the list of charges is fixed in advance, unless all are labels of fixed voters.
-            * "renyi" and "basic": yes, these are privacy filters.
+            * "in-advance": no, the list of charges is fixed in advance, unless all are labels of fixed voters.
+            * "renyi-filter" and "basic-filter": yes, these are privacy filters.
+
+            The last three were called "composed", "renyi" and "basic", names that are still taken.
 
             "exact": labels of this design only, by their exact adaptive composition. For noisy max, labels of this
             sigma only, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on
             earlier labels.
 
-            "composed": any mechanisms, by the composition of all of them, the tightest bound. The list of charges, and
-            the number of uses of each, must be *fixed in advance*, independently of any release, and the whole list
+            "in-advance": any mechanisms, by the composition of all of them, the tightest bound. The list of charges,
+            and the number of uses of each, must be *fixed in advance*, independently of any release, and the whole list
             must be within the budget. The order of releases and the queries may depend on answers, and you may stop
             early. If the order depends on answers, do not charge another mechanism in place of a refused charge: that
             breaks the guarantee.
 
-            "renyi": any mechanisms, also chosen by earlier outputs (fully adaptive): a privacy filter by Renyi
+            "renyi-filter": any mechanisms, also chosen by earlier outputs (fully adaptive): a privacy filter by Renyi
             divergences of one order. A tenth of ``total_delta`` is reserved for events without a finite divergence. One
             use answers once: the checkpoints of a training run are charged one by one. A label of noisy max spends the
             divergence of its noisy counts, so fewer fit than by "exact", and their noise may depend on earlier labels.
 
-            "basic": designs and pairs (epsilon, delta), also chosen by earlier outputs (fully adaptive), by their sums
-            (Rogers, Roth, Ullman, Vadhan, NeurIPS 2016).
+            "basic-filter": designs and pairs (epsilon, delta), also chosen by earlier outputs (fully adaptive), by
+            their sums (Rogers, Roth, Ullman, Vadhan, NeurIPS 2016).
 
-            "renyi" and "basic" add up single labels, which is invalid for fixed voters.
+            "renyi-filter" and "basic-filter" add up single labels, which is invalid for fixed voters.
         adjacency : str, optional
             The neighbouring relation of all charges; that of the design if one is given, else "replace-one".
 
@@ -164,6 +166,7 @@ class Ledger:
         BudgetError
             If the budget does not allow a single label of ``design``.
         """
+        rule = OLD_RULES.get(rule, rule) if isinstance(rule, str) else rule
         of_one = design is not None and rule == "exact"  # other rules take other designs too
         noisy = noise_of(design) is not None
         kind = check_voters(voters, _epsilons(design)) if of_one else check_voters(voters)
@@ -173,7 +176,7 @@ class Ledger:
         if kind == "fixed" and rule not in FOR_FIXED:
             raise InputError(
                 f'rule "{rule}" adds up single labels, which is invalid for fixed voters. Use rule "exact" or '
-                '"composed".'
+                '"in-advance".'
             )
         if design is None and rule == "exact":
             raise InputError('Rule "exact" is for one Design. Pass it, or take another rule.')
@@ -190,13 +193,13 @@ class Ledger:
         second = _second_budget(fallback_epsilon, budget[0], design if of_one else None, kind)
         known = _NEIGHBOURS if design is None or noisy else checked_design(design).problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
-        order = filters.best_order(*budget) if rule == "renyi" else None
+        order = filters.best_order(*budget) if rule == "renyi-filter" else None
         failure = None if order is None else filters.FAILURES * budget[1]
         state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], fallback_epsilon=second)
         if order is not None and filters.filter_at(order, failure or 0.0, *budget).divergence <= 0:
             raise BudgetError(
-                f'Rule "renyi" allows nothing for a total of ({budget[0]:g}, {budget[1]:g}). Raise the budget, '
-                'or use rule "basic".'
+                f'Rule "renyi-filter" allows nothing for a total of ({budget[0]:g}, {budget[1]:g}). Raise the budget, '
+                'or use rule "basic-filter".'
             )
         if design is not None:
             account = labels_of(design, neighbours, kind)
@@ -367,7 +370,7 @@ class Ledger:
         Raises
         ------
         BudgetError, InputError, OutputError
-            As `charge`. `InputError` also by the rule "composed", whose charges are fixed in advance: labels that
+            As `charge`. `InputError` also by the rule "in-advance", whose charges are fixed in advance: labels that
             are given back would be charged for something else.
 
         Examples
@@ -387,10 +390,10 @@ class Ledger:
         n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
         before = self._state()
         account = labels_of(design, before.adjacency, before.voters)
-        if before.rule == "composed":
+        if before.rule == "in-advance":
             raise InputError(
-                f'{self.path} has the rule "composed", whose charges are fixed in advance. Charge the labels, or keep '
-                'a ledger by the rule "exact", "renyi" or "basic".'
+                f'{self.path} has the rule "in-advance", whose charges are fixed in advance. Charge the labels, or '
+                'keep a ledger by the rule "exact", "renyi-filter" or "basic-filter".'
             )
         with batch_of(ids) as batch, self._store.changing() as change:
             if batch is not None and batch.tags:  # rows of an earlier charge are not charged, and cannot be given back
@@ -474,7 +477,7 @@ class Ledger:
         --------
         >>> import darrm
         >>> ledger = darrm.accounting.Ledger.create(
-        ...     "nightly.db", total_epsilon=1, total_delta=0, voters="fresh", rule="basic"
+        ...     "nightly.db", total_epsilon=1, total_delta=0, voters="fresh", rule="basic-filter"
         ... )
         >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
         >>> [(charge["number"], charge["n"], charge["note"]) for charge in ledger.history()]
@@ -493,7 +496,7 @@ class Ledger:
     def remaining(self, design: Design | CountMechanism) -> int | None:
         """The number of further labels of a design within the remaining budget; None if unlimited.
 
-        The rule "composed" composes all charges once, which takes about a second; the result is at most 10,000.
+        The rule "in-advance" composes all charges once, which takes about a second; the result is at most 10,000.
         """
         return self.counts(design)[1]
 
@@ -525,15 +528,15 @@ class Ledger:
         """The cumulative privacy loss: all releases charged to this ledger are together (epsilon, delta)-DP.
 
         This holds if the charges, and the number of each, do not depend on what was released. If they do, for example
-        because somebody stopped early, the budget is guaranteed in place of it; by the rule "composed" only for a list
-        that was fixed in advance and within the budget as a whole (see `create`). If only labels of fixed voters were
-        charged, it holds for any use of these voters' labels alone.
+        because somebody stopped early, the budget is guaranteed in place of it; by the rule "in-advance" only for a
+        list that was fixed in advance and within the budget as a whole (see `create`). If only labels of fixed voters
+        were charged, it holds for any use of these voters' labels alone.
 
         Returns
         -------
         (float, float)
-            An epsilon at ``total_delta``, at most the budget, and ``total_delta``; by the rule "basic" the sums. (0, 0)
-            before the first charge.
+            An epsilon at ``total_delta``, at most the budget, and ``total_delta``; by the rule "basic-filter" the sums.
+            (0, 0) before the first charge.
 
         Raises
         ------
@@ -570,7 +573,7 @@ class Ledger:
 
         Notes
         -----
-        Computed anew from the charges by `darrm.accounting.compose`; by the curves of rule "composed" if there are
+        Computed anew from the charges by `darrm.accounting.compose`; by the curves of rule "in-advance" if there are
         several mechanisms. The file keeps nothing of it. It takes as long as `spent`.
 
         Examples
@@ -649,7 +652,7 @@ class Ledger:
             if state.voters == "fresh" or state.noisy:
                 remedy = (
                     "A second ledger has its own budget, and the two budgets add up if no row of votes has a label in "
-                    'both. Or make one ledger by the rule "composed".'
+                    'both. Or make one ledger by the rule "in-advance".'
                 )
             else:
                 labels = [*state.designs.values(), *([account] if isinstance(account, Labels) else [])]
@@ -659,9 +662,9 @@ class Ledger:
                     "covers the labels of both. "
                     + (
                         "Non-private voters have no such cost. For several designs leave those voters out of all of "
-                        'them, and make one ledger by the rule "composed".'
+                        'them, and make one ledger by the rule "in-advance".'
                         if bare
-                        else 'Make one ledger by the rule "composed" for this design, which charges them once.'
+                        else 'Make one ledger by the rule "in-advance" for this design, which charges them once.'
                     )
                     + " Other voters need a ledger of their own, whose budget is added."
                 )
@@ -728,9 +731,9 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
         raise BudgetError(
             f"A total of {state.budget} does not cover one label of this design.{rules.delta_alone(state, account)} "
             + (
-                "By rule composed fixed voters are charged their whole own cost, epsilon and delta, which covers any "
+                "By rule in-advance fixed voters are charged their whole own cost, epsilon and delta, which covers any "
                 "number of labels. Raise the budget to it, or use rule exact for a design with noise."
-                if state.voters == "fixed" and state.rule == "composed"
+                if state.voters == "fixed" and state.rule == "in-advance"
                 else "Raise the budget, or plan a design for it."
             )
         )

@@ -21,8 +21,10 @@ from darrm.problem.limits import adjacency_text
 from darrm.storage.sealed_json import checked_form, finite
 
 FORMAT, VERSION = "darrm-ledger", 5
-RULES = ("exact", "composed", "renyi", "basic")
-FOR_FIXED = ("exact", "composed")  # the others add up single labels
+RULES = ("exact", "in-advance", "renyi-filter", "basic-filter")
+# The names before, which files keep and calls may use.
+OLD_RULES = {"composed": "in-advance", "renyi": "renyi-filter", "basic": "basic-filter"}
+FOR_FIXED = ("exact", "in-advance")  # the others add up single labels
 NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
 _KINDS: dict[str, Any] = {"designs": Labels, "others": Other, "noisy": NoisyLabels}  # of accounts
@@ -53,7 +55,7 @@ class State:
     voters: str
     rule: str
     adjacency: str
-    order: float | None  # order of the Renyi divergences that rule "renyi" adds up,
+    order: float | None  # order of the Renyi divergences that rule "renyi-filter" adds up,
     failure: float | None  # and its share of the total delta for mechanisms that can fail
     designs: dict[str, Labels]
     others: dict[str, Other]
@@ -105,7 +107,7 @@ class State:
     def computational(self) -> bool:
         """Whether the total rests on a secret key: labels by key, of which it does not cover the voters themselves."""
         noisy = any(account.charged for account in self.noisy.values())
-        return self.by_key > 0 and (noisy or not (self.endless or (self.voters, self.rule) == ("fixed", "composed")))
+        return self.by_key > 0 and (noisy or not (self.endless or (self.voters, self.rule) == ("fixed", "in-advance")))
 
     @property
     def kinds(self) -> dict[str, State]:
@@ -148,7 +150,8 @@ def content_of(state: State) -> dict[str, Any]:
     said = {name: value for name, value in plain_values(state).items() if value or name not in _LEFT_OUT}
     for name, account in state.designs.items() if state.voters == "fixed" else ():
         said["designs"][name]["problem"] = problem_in_file(account.problem)  # the voters that are charged, once
-    return {"format": FORMAT, "version": VERSION, **finite(said)}
+    old = {name: before for before, name in OLD_RULES.items()}
+    return {"format": FORMAT, "version": VERSION, **finite(said), "rule": old.get(state.rule, state.rule)}
 
 
 def state_of(content: Any, where: object) -> State:
@@ -169,7 +172,8 @@ def state_of(content: Any, where: object) -> State:
     try:
         made = {kind: _accounts(kind, found) for kind, found in ({"noisy": {}} | content).items() if kind in _KINDS}
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
-        state = State(**{**content, **made, "leaving": leaving})
+        rule = OLD_RULES.get(content["rule"], content["rule"])
+        state = State(**{**content, **made, "leaving": leaving, "rule": rule})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, InputError) else "an entry is missing or has another type"
@@ -206,7 +210,7 @@ def _check(state: State) -> None:
     check_voters(state.voters)
     adjacency_text(state.adjacency)
     for name, value, most in (("order", state.order, math.inf), ("failure", state.failure, state.total_delta)):
-        if (value is None) == (state.rule == "renyi"):
+        if (value is None) == (state.rule == "renyi-filter"):
             raise InputError(f"{name} {value!r} for rule {state.rule!r}")
         if value is not None:
             real(name, value, float(name == "order"), most, "()")
@@ -260,7 +264,7 @@ def _check_labels(state: State, labels: Labels | NoisyLabels) -> None:
     counted = type(labels.allowed) is int and labels.allowed >= 1
     if state.rule == "exact" and not counted:
         raise InputError(f"allowed must be a number of labels, got {labels.allowed!r}")
-    if labels.allowed is not None and not (counted and state.rule in ("exact", "composed")):
+    if labels.allowed is not None and not (counted and state.rule in ("exact", "in-advance")):
         raise InputError(f"allowed must go with the rule, got {labels.allowed!r}")
     if labels.charged > state.limit(labels):
         raise InputError(f"charged must be within the budget, got {labels.charged!r}")

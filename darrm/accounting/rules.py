@@ -1,10 +1,10 @@
 """The four composition rules of a ledger, each with its own proof.
 
-exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition"), or of
-            Gaussian noisy max of one sigma, by the ladder (docs/composition.md, "Any number of votes and classes")
-composed    any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
-renyi       any mechanisms, by their Renyi divergences of one order (Theorem 2)
-basic       mechanisms with a known (epsilon, delta), by their sums
+exact           labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition"), or of
+                Gaussian noisy max of one sigma, by the ladder (docs/composition.md, "Any number of votes and classes")
+in-advance      any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
+renyi-filter    any mechanisms, by their Renyi divergences of one order (Theorem 2)
+basic-filter    mechanisms with a known (epsilon, delta), by their sums
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _TOLERANCE = 1e-2  # relative accuracy of the bounds for one design
 CONDITIONS = {
     "exact": "the number of labels does not depend on what was released; if it does, the budget holds in place of the "
     "total",
-    "composed": "all charges are fixed in advance, independently of what was released, and are within the budget as a "
-    "whole",
-    "renyi": "one use answers once; the next charge may depend on what was released, and then the budget holds in "
-    "place of the total",
-    "basic": "one use answers once; the next charge may depend on what was released, and then the budget holds in "
-    "place of the total",
+    "in-advance": "all charges are fixed in advance, independently of what was released, and are within the budget as "
+    "a whole",
+    "renyi-filter": "one use answers once; the next charge may depend on what was released, and then the budget holds "
+    "in place of the total",
+    "basic-filter": "one use answers once; the next charge may depend on what was released, and then the budget holds "
+    "in place of the total",
 }
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
 _SAME_PROOF = 1.02  # relative distance of bounds on different grids
@@ -72,7 +72,7 @@ def condition(state: State) -> str:
 
 def _of_rule(state: State) -> str:
     # Labels of fixed voters whose own cost is charged are post-processing of private voters.
-    paid = state.rule == "composed" and state.voters == "fixed" and state.of_designs > 0
+    paid = state.rule == "in-advance" and state.voters == "fixed" and state.of_designs > 0
     alone = paid and not any(account.charged for name, account in state.accounts.items() if name not in state.designs)
     return LABELS_ALONE if alone else CONDITIONS[state.rule]
 
@@ -239,7 +239,7 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
         )
 
 
-_TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi, "basic": _take_sums}
+_TAKE = {"exact": _take_exact, "in-advance": _take_composed, "renyi-filter": _take_renyi, "basic-filter": _take_sums}
 
 
 @usual_arithmetic
@@ -259,7 +259,7 @@ def remaining(state: State, account: Labels | NoisyLabels) -> int | None:
 
 def _remaining(state: State, account: Labels) -> int | None:
     """`remaining` within the first budget."""
-    if state.voters == "fixed" and state.rule == "composed":
+    if state.voters == "fixed" and state.rule == "in-advance":
         with_it = replace(account, charged=account.charged + 1)
         after = replace(state, designs={**state.designs, with_it.name: with_it})
         return None if _same_voters(after) and _holds(after) else 0
@@ -269,15 +269,15 @@ def _remaining(state: State, account: Labels) -> int | None:
         each = [(kind, own) for kind in state.kinds.values() for own in kind.designs.values()]
         left = [released_once.limit(kind, own, _limit(kind, own)) - own.charged for kind, own in each]
         return max(0, min(left))
-    if state.rule == "composed":
+    if state.rule == "in-advance":
         return max(0, _allowed_beside(state, account) - account.charged)
-    if state.rule == "basic":
+    if state.rule == "basic-filter":
         return _allowed_by_sums(state, account)
     return _more_by_divergence(state, filters.of_release(account.label().gives(), _filter(state).order))
 
 
 def _more_by_divergence(state: State, one: filters.Spent) -> int:
-    """The number of further labels by the rule "renyi", each of which spends ``one``."""
+    """The number of further labels by the rule "renyi-filter", each of which spends ``one``."""
     allowed = _filter(state)
     used = divergences(state, allowed.order)
     more = [(a - s) * (1 - 1e-12) / o for a, s, o in zip(allowed[1:], used, one, strict=True) if o]
@@ -288,9 +288,9 @@ def _more_noisy(state: State, account: NoisyLabels) -> int:
     """`remaining` for noisy max."""
     if state.rule == "exact":
         return max(0, _limit_of_noise(state, account) - account.charged)
-    if state.rule == "renyi":
+    if state.rule == "renyi-filter":
         return _more_by_divergence(state, _divergence(account, _filter(state).order))
-    if state.rule == "basic":
+    if state.rule == "basic-filter":
         _guarantee(account)
 
     def holds(n: int) -> bool:
@@ -310,12 +310,12 @@ def spent(state: State) -> tuple[float, float]:
     (state,) = kinds.values()
     if not any(account.charged for account in state.accounts.values()):
         return 0.0, 0.0
-    if state.rule == "basic":
+    if state.rule == "basic-filter":
         epsilon, delta = sums(state)
         return rounded_up(epsilon), rounded_up(delta)
-    if state.rule == "renyi":
+    if state.rule == "renyi-filter":
         return _spent_by_divergence(state), state.total_delta
-    if state.rule == "composed":
+    if state.rule == "in-advance":
         cost = _composed(state)
         if cost > state.total_epsilon * _SAME_PROOF:
             raise InputError(_ABOVE)
@@ -390,7 +390,7 @@ def _guarantee(account: Account) -> tuple[Fraction, Fraction]:
     each = account.guarantee
     if each is None:
         raise InputError(
-            f'Rule "basic" adds up guarantees, and {account.said} has a privacy curve instead. '
+            f'Rule "basic-filter" adds up guarantees, and {account.said} has a privacy curve instead. '
             "Charge its (epsilon, delta), or keep a ledger by another rule."
         )
     return each
@@ -417,7 +417,7 @@ def _divergence(account: Account, order: float) -> filters.Spent:
 
 
 def _filter(state: State) -> filters.Filter:
-    """The limits of the rule "renyi", at the order that was fixed with the budget."""
+    """The limits of the rule "renyi-filter", at the order that was fixed with the budget."""
     order, failure = state.order or math.inf, state.failure or 0.0
     return filters.filter_at(order, failure, state.total_epsilon, state.total_delta)
 

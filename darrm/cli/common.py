@@ -7,7 +7,7 @@ import json
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,9 +109,20 @@ def number(name: str, help: str, *others: str, **settings: Any) -> Option:
     return click.option(name, *others, parameter, type=Number(), help=help, **settings)
 
 
-def choice(name: str, help: str, *values: str) -> Option:
-    """An option that takes one of ``values``, of which the first stands if none is given."""
-    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
+class Choice(click.Choice[str]):
+    """One of some values, some of which had another name before, which is still taken."""
+
+    def __init__(self, values: Sequence[str], former: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self._former = former
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(self._former.get(value, value), param, ctx)
+
+
+def choice(name: str, help: str, *values: str, former: Mapping[str, str] | None = None) -> Option:
+    """An option that takes one of ``values``, of which the first stands if none is given; ``former`` names too."""
+    return click.option(name, type=Choice(values, former or {}), default=values[0], show_default=True, help=help)
 
 
 def plot_option(what: str) -> Option:

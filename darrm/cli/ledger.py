@@ -45,15 +45,16 @@ def command() -> None:
 )
 @common.choice(
     "--rule",
-    "exact: labels of the design or noisy max in FILE only; when to stop may depend on earlier releases. composed: "
+    "exact: labels of the design or noisy max in FILE only; when to stop may depend on earlier releases. in-advance: "
     "several designs and mechanisms, with the smallest total; charges must not depend on releases and are fixed in "
-    "advance, unless all are labels of fixed voters. renyi: several designs and mechanisms of fresh voters, a privacy "
-    "filter; each charge may depend on earlier releases. basic: the same with sums of epsilons and deltas, of designs "
-    "and pairs.",
+    "advance, unless all are labels of fixed voters. renyi-filter: several designs and mechanisms of fresh voters, a "
+    "privacy filter; each charge may depend on earlier releases. basic-filter: the same with sums of epsilons and "
+    "deltas, of designs and pairs.",
     "exact",
-    "composed",
-    "renyi",
-    "basic",
+    "in-advance",
+    "renyi-filter",
+    "basic-filter",
+    former={"composed": "in-advance", "renyi": "renyi-filter", "basic": "basic-filter"},
 )
 @click.option(
     "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."
@@ -312,8 +313,8 @@ def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, b
     """Whether the total of a ledger for fixed voters may be added to another total."""
     if status["voters"] != "fixed" or all(without_privacy(problem.groups) for problem, _ in rests_on):
         return ""
-    # Whether it covers any number of labels: rule composed charges the voters themselves.
-    paid = status["rule"] == "composed" or (status["rule"] == "exact" and status["left"] is None)
+    # Whether it covers any number of labels: rule in-advance charges the voters themselves.
+    paid = status["rule"] == "in-advance" or (status["rule"] == "exact" and status["left"] is None)
     return wording.THESE_ONLY if paid else wording.NOT_ADDED
 
 

@@ -107,7 +107,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
             total += ["--fallback-epsilon", ",".join(map(str, seconds))]
         count = "To charge its labels to a ledger"
         if answer.voters == "fixed" and answer.aggregator <= answer.total_epsilon and not answer.of:
-            rule = line("--rule", "composed", "--adjacency", answer.problem.adjacency)
+            rule = line("--rule", "in-advance", "--adjacency", answer.problem.adjacency)
             count += f" (for several designs of these voters: {rule} in place of {out})"
         kind = () if without_privacy(answer.problem.groups) else ("--voters", answer.voters)
         suggest(count, "ledger", "create", ledger, out, *total, *kind)

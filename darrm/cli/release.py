@@ -216,7 +216,7 @@ def command(
         remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"
         place = ledger_path if isinstance(ledger.path, Path) else ledger.path  # without a password
-        settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
+        settled = f", if {status['condition']}" if status["rule"] == "in-advance" else ""
         rests_on = ledger.rests_on()
         budget = wording.budgets(status, [problem for problem, _ in rests_on])
         rests = " and ".join(

@@ -79,10 +79,11 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         and so are the t largest Deltas.
     ledger : path or URL, optional
         Fresh, and non-private with ``queries``: the place of a `darrm.accounting.Ledger` that keeps the budget across
-        fits, copies and processes. It may hold other charges too, by the rule "renyi" or "basic"; "composed" is
-        refused, because charges of an ensemble are not fixed in advance. `fit` looks it up from the working folder
-        once: the fitted ensemble knows it by its absolute path. Copies, and workers of joblib, share it. A URL holds
-        no password, because ``repr`` and pickles would show it. Without a ledger each fit counts for itself.
+        fits, copies and processes. It may hold other charges too, by the rule "renyi-filter" or "basic-filter";
+        "in-advance" is refused, because charges of an ensemble are not fixed in advance. `fit` looks it up from the
+        working folder once: the fitted ensemble knows it by its absolute path. Copies, and workers of joblib, share it.
+        A URL holds no password, because ``repr`` and pickles would show it. Without a ledger each fit counts for
+        itself.
     ledger_create : bool
         Whether `fit` creates a ledger if there is none at ``ledger``. A new ledger has a new budget: nothing may have
         been released from the records before.

@@ -231,10 +231,10 @@ def budget_of(
             f"{store.path} must be a ledger of {budget}. Got one of another budget, "
             f"{ {key: status[key] for key in budget} }. Pass its totals, or a new path."
         )
-    if status["rule"] == "composed":
+    if status["rule"] == "in-advance":
         raise InputError(
-            f'{store.path} has the rule "composed", which holds for charges that are fixed in advance. Those of an '
-            'ensemble are not: queries may depend on earlier answers. Keep a ledger by the rule "exact", "renyi" '
-            'or "basic".'
+            f'{store.path} has the rule "in-advance", which holds for charges that are fixed in advance. Those of an '
+            'ensemble are not: queries may depend on earlier answers. Keep a ledger by the rule "exact", '
+            '"renyi-filter" or "basic-filter".'
         )
     return LedgerBudget(ledger, design)

@@ -56,7 +56,7 @@ def test_threads_never_overspend(budget: Budget) -> None:
 
 
 def test_a_charge_of_another_process_is_seen(tmp_path: Path) -> None:
-    budget = {"total_epsilon": 0.25, "total_delta": 0.0, "voters": "fresh", "rule": "basic"}
+    budget = {"total_epsilon": 0.25, "total_delta": 0.0, "voters": "fresh", "rule": "basic-filter"}
     Ledger.create(tmp_path / "ledger.json", DESIGN, **budget)  # type: ignore[arg-type]
     mine, theirs = (LedgerBudget(Ledger(tmp_path / "ledger.json"), DESIGN) for _ in range(2))
     theirs.charge(2)

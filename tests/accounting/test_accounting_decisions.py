@@ -564,7 +564,7 @@ def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
             ledger.charge(one, allowed)
         with pytest.raises(darrm.InputError, match="another design"):
             ledger.charge((other, design)[i], 1)
-    both = Ledger.create(tmp_path / "c", design, total_epsilon=2.0, total_delta=0, voters="fresh", rule="basic")
+    both = Ledger.create(tmp_path / "c", design, total_epsilon=2.0, total_delta=0, voters="fresh", rule="basic-filter")
     both.charge(design, 2)
     both.charge(other, 1)
     both.charge(darrm.solve(K=3, m=1, epsilon=0.25), 1)
@@ -582,7 +582,9 @@ def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) 
     assert len({problem.affected for problem in problems}) == 1
     first, second, unused = (darrm.solve(problem, objective=goal) for problem in problems)
     absent = darrm.solve(problems[0], objective=darrm.objectives.truth(accuracy=[0.7, 0.6]), absent=True)
-    book = Ledger.create(tmp_path / "book", unused, total_epsilon=9.0, total_delta=0, voters="fresh", rule="basic")
+    book = Ledger.create(
+        tmp_path / "book", unused, total_epsilon=9.0, total_delta=0, voters="fresh", rule="basic-filter"
+    )
     assert book.rests_on() == ((problems[2], False),)
     book.charge(first, 1)
     book.charge(second, 2)
@@ -632,6 +634,6 @@ def test_non_private_voters_need_no_word(tmp_path: Path) -> None:
     assert max_queries(design, 2.0, 1e-5) == max_queries(design, 2.0, 1e-5, voters="fresh")
     assert Ledger.create(tmp_path / "one.json", design, **budget).status()["voters"] == "fresh"
     with pytest.raises(darrm.InputError, match="voters must be"):
-        Ledger.create(tmp_path / "several.json", design, rule="composed", **budget)
+        Ledger.create(tmp_path / "several.json", design, rule="in-advance", **budget)
     with pytest.raises(darrm.InputError, match=r"Leave it out for non-private voters"):
         compose(darrm.solve(mixed, objective=darrm.objectives.truth([0.8, 0.8])), 3, delta=1e-5)

@@ -26,8 +26,9 @@ import darrm
 from darrm.accounting import Ledger, compose, ledger_store, max_queries, optimal, theorems
 from darrm.accounting.charges import account_of
 from darrm.accounting.fresh import exact_guarantee
-from darrm.accounting.ledger_state import Waiting
+from darrm.accounting.ledger_state import OLD_RULES, Waiting
 from darrm.accounting.ledger_store import Store
+from darrm.cli import main
 from darrm.errors import RecoveredLabelsWarning
 from darrm.storage import sealed_json
 
@@ -220,7 +221,7 @@ def test_a_total_delta_below_that_of_one_label_is_named(tmp_path: Path) -> None:
     said = rf"One label has delta {design.problem.delta:g} alone"
     with pytest.raises(darrm.BudgetError, match=said):
         Ledger.create(tmp_path / "one.db", design, **total)  # type: ignore[arg-type]
-    several = Ledger.create(tmp_path / "several.db", rule="composed", **total)  # type: ignore[arg-type]
+    several = Ledger.create(tmp_path / "several.db", rule="in-advance", **total)  # type: ignore[arg-type]
     with pytest.raises(darrm.BudgetError, match=said):
         several.charge(design)
     wide = darrm.solve(K=3, m=1, epsilon=0.5, max_affected=1)
@@ -231,7 +232,7 @@ def test_a_total_delta_below_that_of_one_label_is_named(tmp_path: Path) -> None:
 
 def test_a_budget_below_one_label_makes_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
     path = tmp_path / "ledger.json"
-    for voters, rule in (("fresh", "exact"), ("fixed", "exact"), ("fresh", "basic")):
+    for voters, rule in (("fresh", "exact"), ("fixed", "exact"), ("fresh", "basic-filter")):
         with pytest.raises(darrm.BudgetError, match="does not cover one label"):
             Ledger.create(path, design, total_epsilon=0.001, total_delta=1e-9, voters=voters, rule=rule)
         assert not path.exists()
@@ -255,7 +256,7 @@ def test_a_ledger_is_not_made_twice(book: Ledger, design: darrm.Design) -> None:
         ({"total_delta": -1e-9}, "total_delta"),
         ({"total_delta": 1}, "total_delta"),
         ({"total_delta": None}, "total_delta"),
-        ({"rule": "advanced"}, "rule must be one of exact, composed, renyi, basic"),
+        ({"rule": "advanced"}, "rule must be one of exact, in-advance, renyi-filter, basic-filter"),
     ],
 )
 def test_bad_budgets(tmp_path: Path, design: darrm.Design, changes: dict[str, Any], message: str) -> None:
@@ -314,7 +315,7 @@ def test_a_design_is_known_again_from_its_file(book: Ledger, design: darrm.Desig
 
 def test_basic_adds_up_epsilons(tmp_path: Path) -> None:
     a, b = other(m=2, epsilon=0.0625), other(m=3, epsilon=0.125)  # 1/8 and 3/8, exactly
-    book = Ledger.create(tmp_path / "l", a, total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic")
+    book = Ledger.create(tmp_path / "l", a, total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic-filter")
     book.charge(a, 2)
     book.charge(b, 1)
     before = book.path.read_bytes()
@@ -324,7 +325,7 @@ def test_basic_adds_up_epsilons(tmp_path: Path) -> None:
         assert book.path.read_bytes() == before
     release(book, b, 1, tmp_path / "labels.csv")  # 1/4 + 3/4: all of it
     status = book.status()
-    assert (status["released"], status["rule"]) == (4, "basic")
+    assert (status["released"], status["rule"]) == (4, "basic-filter")
     for design in (a, b):
         with pytest.raises(darrm.BudgetError, match="basic"):
             book.charge(design, 1)
@@ -333,7 +334,9 @@ def test_basic_adds_up_epsilons(tmp_path: Path) -> None:
 
 
 def test_basic_adds_up_one_kind_of_neighbours(tmp_path: Path) -> None:
-    book = Ledger.create(tmp_path / "b.json", other(), total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic")
+    book = Ledger.create(
+        tmp_path / "b.json", other(), total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic-filter"
+    )
     with pytest.raises(darrm.InputError, match="Got add-remove: guarantees for different neighbours do not add up"):
         book.charge(other(adjacency="add-remove"), 1)
 
@@ -341,7 +344,7 @@ def test_basic_adds_up_one_kind_of_neighbours(tmp_path: Path) -> None:
 def test_basic_adds_up_deltas(tmp_path: Path) -> None:
     with_delta = other(Delta=2**-20, delta=2**-10)
     book = Ledger.create(
-        tmp_path / "l", with_delta, total_epsilon=10.0, total_delta=3 * 2**-10, voters="fresh", rule="basic"
+        tmp_path / "l", with_delta, total_epsilon=10.0, total_delta=3 * 2**-10, voters="fresh", rule="basic-filter"
     )
     book.charge(with_delta, 3)
     with pytest.raises(darrm.BudgetError, match="basic"):
@@ -394,7 +397,7 @@ def test_a_file_may_allow_fewer_labels(book: Ledger, design: darrm.Design, allow
 
 @pytest.mark.thorough
 def test_the_number_that_another_account_leaves_is_certified_again(tmp_path: Path, design: darrm.Design) -> None:
-    budget = {"total_epsilon": 3, "total_delta": 1e-5, "voters": "fresh", "rule": "composed"}
+    budget = {"total_epsilon": 3, "total_delta": 1e-5, "voters": "fresh", "rule": "in-advance"}
     book = Ledger.create(tmp_path / "l.json", design, **budget)  # type: ignore[arg-type]
     book.charge((0.5, 0.0), adjacency="replace-one")
     left = book.remaining(design)
@@ -424,7 +427,9 @@ def test_a_second_design_of_fixed_voters_is_not_sent_to_a_second_budget(tmp_path
 
 def test_what_is_spent_by_the_sum(tmp_path: Path) -> None:
     small, large = other(), other(m=3, Delta=1e-5)
-    book = Ledger.create(tmp_path / "l.json", small, total_epsilon=50, total_delta=0.1, voters="fresh", rule="basic")
+    book = Ledger.create(
+        tmp_path / "l.json", small, total_epsilon=50, total_delta=0.1, voters="fresh", rule="basic-filter"
+    )
     book.charge(small, 3)
     book.charge(large, 2)
     epsilon, delta = book.spent()
@@ -450,13 +455,15 @@ def test_what_fixed_voters_spend_does_not_grow(tmp_path: Path, design: darrm.Des
 def test_basic_checks_delta_when_made(tmp_path: Path) -> None:
     with_delta = other(Delta=2**-20, delta=2**-10)
     with pytest.raises(darrm.BudgetError):
-        Ledger.create(tmp_path / "l", with_delta, total_epsilon=10.0, total_delta=2**-11, voters="fresh", rule="basic")
+        Ledger.create(
+            tmp_path / "l", with_delta, total_epsilon=10.0, total_delta=2**-11, voters="fresh", rule="basic-filter"
+        )
     assert not (tmp_path / "l").exists()
 
 
 def test_basic_refuses_fixed_voters(tmp_path: Path, design: darrm.Design) -> None:
     with pytest.raises(darrm.InputError, match="fixed"):
-        Ledger.create(tmp_path / "l", design, total_epsilon=9.0, total_delta=0.1, voters="fixed", rule="basic")
+        Ledger.create(tmp_path / "l", design, total_epsilon=9.0, total_delta=0.1, voters="fixed", rule="basic-filter")
     assert not (tmp_path / "l").exists()
 
 
@@ -576,7 +583,7 @@ def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> Non
         ("total_epsilon", 30.0),
         ("total_delta", 1e-3),
         ("voters", "fixed"),
-        ("rule", "basic"),
+        ("rule", "basic-filter"),
         ("adjacency", "add-remove"),
         ("charges", 0),
         ("chain", "0" * 64),
@@ -790,7 +797,7 @@ def test_two_hundred_kills(tmp_path: Path, design: darrm.Design, forker: Forker)
     """Never more rows than recorded; as many, once the ledger is opened again."""
     kills, rng = 200, random.Random(2)
     path, everything = tmp_path / "ledger.json", tmp_path / "out"
-    Ledger.create(path, design, total_epsilon=1e4, total_delta=0.0, voters="fresh", rule="basic")
+    Ledger.create(path, design, total_epsilon=1e4, total_delta=0.0, voters="fresh", rule="basic-filter")
     settled = waiting = interrupted = 0  # rows in folders that are done with; folders that are not; moves cut short
     for kill in range(kills):
         folder = everything / str(kill)
@@ -827,7 +834,7 @@ def test_a_crash_at_every_step(
     tmp_path: Path, forker: Forker, design: darrm.Design, after: bool, existing: bool
 ) -> None:
     """Before and after every call that changes the disk: neither labels nor a charge, or both."""
-    budget: dict[str, Any] = {"total_epsilon": 100, "total_delta": 0, "voters": "fresh", "rule": "basic"}
+    budget: dict[str, Any] = {"total_epsilon": 100, "total_delta": 0, "voters": "fresh", "rule": "basic-filter"}
     book = Ledger.create(tmp_path / "ledger.db", design, **budget)
     code, call, charged, recovered = 9, 0, 0, 0
     while code == 9:
@@ -1220,7 +1227,7 @@ def of_voters(*names: str, epsilon: float = 1.0) -> darrm.DecisionDesign:
     return darrm.solve(problem, objective=darrm.objectives.truth([0.8, 0.7]))
 
 
-@pytest.mark.parametrize("rule", ["exact", "composed"])
+@pytest.mark.parametrize("rule", ["exact", "in-advance"])
 def test_fixed_voters_of_other_names_are_not_paid_for_with_the_first(rule: str, tmp_path: Path) -> None:
     """One record that both sets of voters were trained on would cost epsilon 2, and the ledger allowed 1."""
     ours, theirs = of_voters("ann", "ben", "eve"), of_voters("bob", "ivy", "max")
@@ -1273,12 +1280,12 @@ def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path:
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         Ledger.create(tmp_path / "a.json", fixed, **budget, voters="fresh")
     assert not (tmp_path / "a.json").exists()
-    several = Ledger.create(tmp_path / "b.json", **budget, voters="fresh", rule="composed")
+    several = Ledger.create(tmp_path / "b.json", **budget, voters="fresh", rule="in-advance")
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         several.charge(fixed)
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         release(several, fixed, 1, tmp_path / "labels.csv")
-    Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed", rule="composed").charge(fixed, 5)
+    Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed", rule="in-advance").charge(fixed, 5)
 
 
 @pytest.mark.thorough
@@ -1297,5 +1304,25 @@ def test_a_url_of_another_scheme_is_no_path() -> None:
 
 def test_the_header_of_a_ledger_says_whose_it_is(tmp_path: Path) -> None:
     """As `file` reads it."""
-    Ledger.create(tmp_path / "ledger.db", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic")
+    Ledger.create(tmp_path / "ledger.db", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic-filter")
     assert (tmp_path / "ledger.db").read_bytes()[68:72] == b"dARM"
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(("old", "new"), OLD_RULES.items())
+def test_rules_have_their_new_names_whatever_they_were_called(
+    old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In calls, at the command line, and in files, which keep the old names so that an earlier darrm reads them."""
+    budget: dict[str, Any] = {"total_epsilon": 1.0, "total_delta": 1e-5, "voters": "fresh"}
+    for name in (old, new):
+        assert Ledger.create(tmp_path / f"{name}.db", rule=name, **budget).status()["rule"] == new
+        command = ["ledger", "create", str(tmp_path / f"c-{name}.db"), "--rule", name, "--voters", "fresh"]
+        assert main([*command, "--total-epsilon", "1", "--total-delta", "1e-5", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["rule"] == new
+        assert ledgers.content(tmp_path / f"c-{name}.db")["rule"] == old
+        found = ledgers.content(tmp_path / f"{name}.db")
+        ledgers.forge(tmp_path / f"{name}.db", {**found, "rule": new})
+        assert Ledger(tmp_path / f"{name}.db").status()["rule"] == new
+    assert main(["ledger", "create", "x.db", "--rule", "other", "--total-epsilon", "1", "--total-delta", "0"]) == 2
+    assert "in-advance" in capsys.readouterr().err

@@ -349,8 +349,10 @@ def test_what_a_ledger_refuses(tmp_path: Path, design: darrm.Design) -> None:
     with pytest.raises(darrm.InputError, match="a list of 2: group 1, group 2"):
         Ledger.create(tmp_path / "a.json", design, total_epsilon=[2.0], total_delta=1e-6, voters="fresh")
     with pytest.raises(darrm.InputError, match="total_epsilon"):
-        Ledger.create(tmp_path / "a.json", total_epsilon=[2.0, 3.0], total_delta=1e-6, voters="fresh", rule="basic")
-    for rule in ("basic", "composed", "renyi"):
+        Ledger.create(
+            tmp_path / "a.json", total_epsilon=[2.0, 3.0], total_delta=1e-6, voters="fresh", rule="basic-filter"
+        )
+    for rule in ("basic-filter", "in-advance", "renyi-filter"):
         one = Ledger.create(tmp_path / f"{rule}.json", total_epsilon=9.0, total_delta=1e-5, voters="fresh", rule=rule)
         with pytest.raises(darrm.InputError, match="one budget, and this design a limit for each group"):
             one.charge(design)

@@ -21,7 +21,7 @@ import darrm
 from darrm.accounting import Ledger
 from darrm.accounting.ledger_ids import Batch
 
-BUDGET: dict[str, Any] = {"total_epsilon": 0.505, "total_delta": 0.0, "voters": "fresh", "rule": "basic"}
+BUDGET: dict[str, Any] = {"total_epsilon": 0.505, "total_delta": 0.0, "voters": "fresh", "rule": "basic-filter"}
 ALLOWED = 25  # labels of the design
 posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 
@@ -99,7 +99,7 @@ def test_a_lease_takes_no_labels_by_key(book: Ledger, design: darrm.Design) -> N
 
 
 def test_a_list_that_is_fixed_in_advance_has_no_leases(tmp_path: Path, design: darrm.Design) -> None:
-    composed = Ledger.create(tmp_path / "c.db", **{**BUDGET, "rule": "composed"})
+    composed = Ledger.create(tmp_path / "c.db", **{**BUDGET, "rule": "in-advance"})
     with pytest.raises(darrm.InputError, match="fixed in advance"):
         composed.lease(design, 2)
 

@@ -29,7 +29,7 @@ def ledger_of(path: Path, rule: str, delta: float = 1e-6) -> Ledger:
     return Ledger.create(path, total_epsilon=50.0, total_delta=delta, voters="fresh", rule=rule)
 
 
-@pytest.mark.parametrize("rule", ["exact", "composed", "renyi", "basic"])
+@pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
 @pytest.mark.parametrize("delta", [1e-6, 0.01])
 def test_constants_leave_the_vote_of_the_affected_voter(tmp_path: Path, rule: str, delta: float) -> None:
     """One voter says 0 and one 1: every label of the plain majority is then the affected vote, of epsilon 1."""
@@ -44,7 +44,7 @@ def test_constants_leave_the_vote_of_the_affected_voter(tmp_path: Path, rule: st
     (total,) = ledger.fallback().values()
     votes = optimal(1.0, 0.0, 6, delta).epsilon
     assert votes * (1 - 1e-9) <= total <= votes * (1 + 1e-6)
-    if rule in ("exact", "composed"):
+    if rule in ("exact", "in-advance"):
         assert ledger.spent()[0] < 0.95 * total
 
 
@@ -72,7 +72,7 @@ def test_it_is_the_total_of_the_same_table_for_any_voters(tmp_path: Path) -> Non
 def test_several_mechanisms_are_composed_with_the_labels(tmp_path: Path, delta: float) -> None:
     """By the rule that composes them, the same charges for any voters have the same total."""
     tight = darrm.verify(NOISY, design_of(NOISY, known=False).problem).tight_epsilon
-    known, of_any = (ledger_of(tmp_path / f"{name}.json", "composed", delta) for name in ("known", "any"))
+    known, of_any = (ledger_of(tmp_path / f"{name}.json", "in-advance", delta) for name in ("known", "any"))
     for table, n, epsilon in ((PLAIN, 4, 1.0), (NOISY, 5, tight)):
         known.charge(design_of(table, epsilon=epsilon), n)
         of_any.charge(design_of(table, known=False, epsilon=epsilon), n)
@@ -85,7 +85,7 @@ def test_several_mechanisms_are_composed_with_the_labels(tmp_path: Path, delta: 
 
 
 def test_labels_that_depend_on_no_vote_cost_nothing(tmp_path: Path) -> None:
-    ledger = ledger_of(tmp_path / "a.json", "composed")
+    ledger = ledger_of(tmp_path / "a.json", "in-advance")
     ledger.charge(design_of([0.5] * 4), 5)
     assert ledger.fallback()[""] <= 1e-11
     ledger.charge((0.5, 0.0), adjacency="replace-one")
@@ -93,7 +93,7 @@ def test_labels_that_depend_on_no_vote_cost_nothing(tmp_path: Path) -> None:
 
 
 def test_the_other_mechanisms_alone_assume_nothing(tmp_path: Path) -> None:
-    ledger = ledger_of(tmp_path / "a.json", "composed")
+    ledger = ledger_of(tmp_path / "a.json", "in-advance")
     ledger.charge((0.5, 0.0), adjacency="replace-one")
     assert ledger.fallback() == {}
 
@@ -104,7 +104,7 @@ def test_it_is_infinite_where_only_the_other_voters_protect(tmp_path: Path) -> N
     problem = DecisionProblem([group, VoterGroup(1, math.inf)], 3.0, max_affected=1)
     majority = [[float(ones + own > 2) for own in (0, 1)] for ones in range(5)]
     design = darrm.Design(problem, np.array(majority), darrm.objectives.truth([0.7, 0.8]))
-    for rule in ("composed", "basic"):
+    for rule in ("in-advance", "basic-filter"):
         ledger = ledger_of(tmp_path / f"{rule}.json", rule)
         ledger.charge(design, 2)
         assert ledger.spent()[0] <= 6
@@ -141,7 +141,7 @@ def test_each_kind_of_change_has_its_own(tmp_path: Path) -> None:
 # A second budget
 
 
-@pytest.mark.parametrize("rule", ["exact", "composed", "renyi", "basic"])
+@pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
 def test_a_charge_beyond_the_second_budget_is_refused(tmp_path: Path, rule: str) -> None:
     """The plain majority, where constants leave the affected vote: at most the labels of a vote of epsilon 1."""
     design, path = design_of(PLAIN), tmp_path / "a.json"
@@ -152,8 +152,8 @@ def test_a_charge_beyond_the_second_budget_is_refused(tmp_path: Path, rule: str)
     allowed = of_any.remaining(design_of(PLAIN, known=False))
     free = Ledger.create(tmp_path / "c.json", design, total_epsilon=11.9, **budget).remaining(design)
     assert allowed is not None
-    assert ledger.remaining(design) == (allowed if rule != "basic" else min(allowed, 11))
-    if rule in ("exact", "composed"):
+    assert ledger.remaining(design) == (allowed if rule != "basic-filter" else min(allowed, 11))
+    if rule in ("exact", "in-advance"):
         assert allowed < free  # the first budget covers more
     ledger.charge(design, ledger.remaining(design))
     assert ledger.fallback()[""] <= second
@@ -170,7 +170,7 @@ def test_a_charge_beyond_the_second_budget_is_refused(tmp_path: Path, rule: str)
 def test_other_mechanisms_count_in_both_budgets(tmp_path: Path) -> None:
     design = design_of(PLAIN)
     ledger = Ledger.create(
-        tmp_path / "a.json", total_epsilon=6.0, fallback_epsilon=6.0, total_delta=0.0, voters="fresh", rule="composed"
+        tmp_path / "a.json", total_epsilon=6.0, fallback_epsilon=6.0, total_delta=0.0, voters="fresh", rule="in-advance"
     )
     ledger.charge((2.5, 0.0), adjacency="replace-one")
     assert ledger.remaining(design) == 3
@@ -185,7 +185,7 @@ def test_without_known_randomizers_the_first_budget_decides(tmp_path: Path) -> N
     """A total of the same voters, whoever they are, is within the larger budget too."""
     design = design_of(PLAIN, known=False)
     ledger = Ledger.create(
-        tmp_path / "a.json", total_epsilon=3.0, fallback_epsilon=4.0, total_delta=0.0, voters="fresh", rule="composed"
+        tmp_path / "a.json", total_epsilon=3.0, fallback_epsilon=4.0, total_delta=0.0, voters="fresh", rule="in-advance"
     )
     ledger.charge(design, 2)
     assert ledger.remaining(design) == 0
@@ -235,7 +235,12 @@ def test_nothing_is_certified_of_labels_that_only_the_others_protect(tmp_path: P
     majority = [[float(ones + own > 2) for own in (0, 1)] for ones in range(5)]
     design = darrm.Design(problem, np.array(majority), darrm.objectives.truth([0.7, 0.8]))
     ledger = Ledger.create(
-        tmp_path / "a.json", total_epsilon=9.0, fallback_epsilon=99.0, total_delta=1e-6, voters="fresh", rule="basic"
+        tmp_path / "a.json",
+        total_epsilon=9.0,
+        fallback_epsilon=99.0,
+        total_delta=1e-6,
+        voters="fresh",
+        rule="basic-filter",
     )
     assert ledger.remaining(design) == 0
     with pytest.raises(darrm.BudgetError, match="nothing is certified of these labels"):

@@ -67,7 +67,7 @@ NESTED = dp.ComposedDpEvent([gaussian(8.0), times(dp.ComposedDpEvent([SAMPLED, t
 
 
 def book(
-    path: Path, rule: str = "composed", budget: tuple[float, float] = (4.0, 1e-4), voters: str = "fresh", **more: Any
+    path: Path, rule: str = "in-advance", budget: tuple[float, float] = (4.0, 1e-4), voters: str = "fresh", **more: Any
 ) -> Ledger:
     return Ledger.create(path, total_epsilon=budget[0], total_delta=budget[1], voters=voters, rule=rule, **more)
 
@@ -98,7 +98,7 @@ def unchanged(ledger: Ledger, error: type[Exception], message: str, what: object
 # Every rule and every kind of charge
 
 
-@pytest.mark.parametrize("rule", [*slow("composed"), *thorough("renyi", "basic")])
+@pytest.mark.parametrize("rule", [*slow("in-advance"), *thorough("renyi-filter", "basic-filter")])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in add")  # see tests/accounting/test_curves.py
 def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str) -> None:
     ledger = book(tmp_path / "l.json", rule, (20.0, 1e-3))
@@ -113,15 +113,15 @@ def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str
         dp.RandomizedResponseDpEvent(0.8, 4),
     ]
     for other in others:
-        if rule == "basic":
+        if rule == "basic-filter":
             unchanged(ledger, darrm.InputError, "has a privacy curve instead", other)
         else:
             ledger.charge(other)
-    names = list(designs) if rule == "basic" else ["Delta", "absent", "classes"]
+    names = list(designs) if rule == "basic-filter" else ["Delta", "absent", "classes"]
     for name in names:
         ledger.charge(designs[name], 2, note=name)
         assert ledger.released(designs[name]) == 2
-    assert charged(ledger) == (15 if rule == "basic" else 9 + len(others))
+    assert charged(ledger) == (15 if rule == "basic-filter" else 9 + len(others))
     assert [c["note"] for c in ledger.status()["charges"]][-len(names) :] == names
     assert 0 < first < ledger.spent()[0] <= 20.0
 
@@ -200,7 +200,7 @@ def test_labels_alone_cost_what_compose_says(tmp_path: Path, designs: dict[str, 
 
 @pytest.mark.thorough
 def test_spent_by_divergences_is_above_the_composition(tmp_path: Path) -> None:
-    sharp, ledger = book(tmp_path / "c.json"), book(tmp_path / "r.json", "renyi")
+    sharp, ledger = book(tmp_path / "c.json"), book(tmp_path / "r.json", "renyi-filter")
     for n in (1, 5):
         for one in (sharp, ledger):
             one.charge(gaussian(12.0), n)
@@ -210,7 +210,7 @@ def test_spent_by_divergences_is_above_the_composition(tmp_path: Path) -> None:
 
 def test_sums_are_exact(tmp_path: Path) -> None:
     """In float64 ten times .1 is 1, but that number is more than a tenth."""
-    ledger = book(tmp_path / "l.json", "basic", (1.0, 3e-6))
+    ledger = book(tmp_path / "l.json", "basic-filter", (1.0, 3e-6))
     assert 10 * 0.1 <= 1 < 10 * Fraction(0.1)
     unchanged(ledger, darrm.BudgetError, "by basic composition", (0.1, 0.0), 10, adjacency="replace-one")
     ledger.charge((0.1, 1e-7), 9, adjacency="replace-one")
@@ -251,7 +251,7 @@ NOT_PRIVATE = [
 
 
 @pytest.mark.parametrize("event", NOT_PRIVATE, ids=repr)
-@pytest.mark.parametrize("rule", ["composed", "renyi"])
+@pytest.mark.parametrize("rule", ["in-advance", "renyi-filter"])
 def test_events_that_cannot_be_paid_for(tmp_path: Path, event: Any, rule: str) -> None:
     ledger = book(tmp_path / "l.json", rule)
     unchanged(ledger, darrm.InputError, "cannot account for|is not private", event)
@@ -351,7 +351,7 @@ def test_counts(tmp_path: Path, n: Any) -> None:
     unchanged(ledger, darrm.InputError, "n must be an integer", (0.001, 0.0), n, adjacency="replace-one")
 
 
-@pytest.mark.parametrize("rule", ["renyi", "basic"])
+@pytest.mark.parametrize("rule", ["renyi-filter", "basic-filter"])
 def test_the_largest_count_overspends(tmp_path: Path, rule: str) -> None:
     unchanged(book(tmp_path / "l.json", rule), darrm.BudgetError, "", (0.001, 0.0), 2**53, adjacency="replace-one")
 
@@ -382,12 +382,12 @@ def test_notes_are_one_line(tmp_path: Path, note: Any, designs: dict[str, Any]) 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
+@pytest.mark.parametrize("rule", ["in-advance", "renyi-filter", "basic-filter"])
 @pytest.mark.parametrize("name", ["majority", "Delta", "classes", "absent"])
 def test_exactly_what_remains_goes_in(tmp_path: Path, designs: dict[str, Any], rule: str, name: str) -> None:
     design, ledger = designs[name], book(tmp_path / "l.json", rule, (2.0, 1e-4))
     ledger.charge((0.3, 1e-6), adjacency="replace-one")
-    if rule != "basic":
+    if rule != "basic-filter":
         ledger.charge(gaussian(9.0))
     ledger.charge(designs["reached"])
     left = ledger.remaining(design)
@@ -477,7 +477,7 @@ def test_fixed_voters_are_paid_for_once(tmp_path: Path, designs: dict[str, Any])
     for other in (darrm.solve(K=5, m=2, epsilon=0.06), darrm.solve(K=7, m=2, epsilon=0.05), designs["Delta"]):
         unchanged(ledger, darrm.InputError, "is for other fixed voters", other)
     unchanged(ledger, darrm.BudgetError, "", gaussian(3.0))
-    for rule in ("renyi", "basic"):
+    for rule in ("renyi-filter", "basic-filter"):
         with pytest.raises(darrm.InputError, match="invalid for fixed voters"):
             book(tmp_path / "m.json", rule, voters="fixed")
 
@@ -508,14 +508,14 @@ def test_no_labels_remain_of_fixed_voters_that_cannot_be_paid_for(tmp_path: Path
     assert ledger.remaining(design) == 0
 
 
-# The rule "composed" is no filter
+# The rule "in-advance" is no filter
 
 
 def test_charges_that_depend_on_outcomes_spend_more_than_the_total(tmp_path: Path) -> None:
     """Randomized response of odds 3/2; after + one mechanism, after - another: each path is within the budget.
 
     Both together spend delta (1 + 1 / (1 + 3/2)): the warning of `Ledger.create` is needed. The same choice by the rule
-    "renyi" is refused, or safe: tests/accounting/test_curves.py.
+    "renyi-filter" is refused, or safe: tests/accounting/test_curves.py.
     """
     total, delta, first = 1.0, 1e-3, math.log(1.5)
     second, failure = total - first + 0.0024, 0.97e-3
@@ -570,7 +570,7 @@ def design_changed(found: dict[str, Any]) -> None:
 
 
 def allowed_by_renyi(found: dict[str, Any]) -> None:
-    found.update(rule="renyi", order=9.0)
+    found.update(rule="renyi-filter", order=9.0)
     first(found, "designs").update(allowed=10**6)
 
 
@@ -602,10 +602,10 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "adjacency": lambda found: found.update(adjacency="add-remove"),
     "rule exact": lambda found: found.update(rule="exact"),
     "rule unknown": lambda found: found.update(rule="none"),
-    "rule renyi": lambda found: found.update(rule="renyi"),
+    "rule renyi-filter": lambda found: found.update(rule="renyi-filter"),
     "order of another rule": lambda found: found.update(order=2.0),
-    "fixed and renyi": lambda found: found.update(rule="renyi", order=9.0, voters="fixed"),
-    "allowed by renyi": allowed_by_renyi,
+    "fixed and renyi": lambda found: found.update(rule="renyi-filter", order=9.0, voters="fixed"),
+    "allowed by renyi-filter": allowed_by_renyi,
     "negative budget": lambda found: found.update(total_epsilon=-1.0),
     "no delta": lambda found: found.update(total_delta=1.0),
     "charges of another ledger": lambda found: found.update(others=[]),
@@ -661,7 +661,7 @@ def test_more_labels_than_the_budget_pays_for_are_told(used: Ledger) -> None:
 
 @pytest.mark.parametrize("charge", [gaussian(9.0), (0.1, 0.0), (0.0, 1e-7)], ids=repr)
 def test_more_charges_than_the_divergences_pay_for_are_told(tmp_path: Path, charge: Any) -> None:
-    ledger = book(tmp_path / "l.json", "renyi")
+    ledger = book(tmp_path / "l.json", "renyi-filter")
     ledger.charge(charge, adjacency="replace-one")
     forged(ledger, lambda found: counted(found, "others", 10**6))
     with pytest.raises(darrm.InputError, match="records charges above its budget"):
@@ -669,7 +669,7 @@ def test_more_charges_than_the_divergences_pay_for_are_told(tmp_path: Path, char
 
 
 def test_sums_beyond_the_budget_are_told(tmp_path: Path) -> None:
-    ledger = book(tmp_path / "l.json", "basic")
+    ledger = book(tmp_path / "l.json", "basic-filter")
     ledger.charge((0.25, 0.0), adjacency="replace-one")
     forged(ledger, lambda found: counted(found, "others", 1000))
     assert ledger.spent() == (250.0, 0.0)
@@ -794,7 +794,7 @@ def crew(tmp_path: Path, designs: dict[str, Any]) -> Iterator[Callable[[Ledger],
 def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Program]) -> None:
     """The file can always be read, and counts at least what was acknowledged."""
     rng = random.Random(3)
-    ledger = book(tmp_path / "l.json", "renyi", (500.0, 1e-3))
+    ledger = book(tmp_path / "l.json", "renyi-filter", (500.0, 1e-3))
     program, acknowledged = crew(ledger), 0
     for _ in range(20):
         program.start()
@@ -812,7 +812,7 @@ def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Prog
 
 
 @posix
-@pytest.mark.parametrize("rule", [*slow("composed"), *thorough("renyi")])
+@pytest.mark.parametrize("rule", [*slow("in-advance"), *thorough("renyi-filter")])
 def test_two_processes_race_for_the_last_of_a_budget(
     tmp_path: Path, crew: Callable[[Ledger], Program], rule: str
 ) -> None:
@@ -825,7 +825,7 @@ def test_two_processes_race_for_the_last_of_a_budget(
     assert [words[-2:] for words in told] == [["refused", "ended 0"]] * 2
     assert all(len(words) > 2 for words in told)  # each was charged for something
     assert charged(ledger) == sum(int(word) for words in told for word in words[:-2])
-    if rule == "composed":
+    if rule == "in-advance":
         assert 1.0 < ledger.spent()[0] <= 2.0
         raised = forged(ledger, lambda found: found.update(total_epsilon=50.0))  # no budget to cut the total off
         assert raised.spent()[0] <= 2.0 * (1 + 1e-2)

@@ -73,7 +73,7 @@ def test_a_file_that_allows_too_much_is_not_believed(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_labels_share_a_budget_that_is_fixed_in_advance(tmp_path: Path) -> None:
     """The product of Gaussian profiles is the profile of the sum of squares."""
-    ledger = Ledger.create(tmp_path / "ledger.json", rule="composed", voters="fresh", **BUDGET)
+    ledger = Ledger.create(tmp_path / "ledger.json", rule="in-advance", voters="fresh", **BUDGET)
     ledger.charge(GaussianNoisyMax(8.0), 4)
     ledger.charge(NOISY, 2)
     together = darrm.accounting.gaussian.gdp_epsilon(math.sqrt(8 / 64 + 4 / 3.5**2), 1e-5)
@@ -92,7 +92,7 @@ def test_labels_share_a_budget_that_is_fixed_in_advance(tmp_path: Path) -> None:
 
 
 def test_noise_that_depends_on_labels_goes_to_the_filter(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "ledger.json", rule="renyi", voters="fresh", **BUDGET)
+    ledger = Ledger.create(tmp_path / "ledger.json", rule="renyi-filter", voters="fresh", **BUDGET)
     order = ledgers.content(tmp_path / "ledger.json")["order"]
     allowed = filters.filter_at(order, 1e-6, 4.0, 1e-5).divergence
     most = int(allowed / (order / 10.0**2))
@@ -107,16 +107,16 @@ def test_noise_that_depends_on_labels_goes_to_the_filter(tmp_path: Path) -> None
 
 
 def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
-    basic = Ledger.create(tmp_path / "basic.json", rule="basic", voters="fresh", **BUDGET)
+    basic = Ledger.create(tmp_path / "basic.json", rule="basic-filter", voters="fresh", **BUDGET)
     for do in (basic.charge, basic.remaining):
-        with pytest.raises(darrm.InputError, match='Rule "basic" adds up guarantees'):
+        with pytest.raises(darrm.InputError, match='Rule "basic-filter" adds up guarantees'):
             do(NOISY)
     with pytest.raises(darrm.InputError, match=r"Got LaplaceNoisyMax. .* charge \(epsilon, 0\) for each label"):
         basic.charge(LaplaceNoisyMax(0.5))
     voters = darrm.VoterGroup(5, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
     known = darrm.solve(darrm.DecisionProblem([voters], epsilon=0.5), objective=darrm.objectives.truth([0.7]))
     for first, second in ((known, NOISY), (NOISY, known)):
-        ledger = Ledger.create(tmp_path / f"{type(first).__name__}.json", rule="renyi", voters="fresh", **BUDGET)
+        ledger = Ledger.create(tmp_path / f"{type(first).__name__}.json", rule="renyi-filter", voters="fresh", **BUDGET)
         ledger.charge(first)
         with pytest.raises(darrm.InputError, match="takes no labels of noisy max"):
             ledger.charge(second)
@@ -124,10 +124,10 @@ def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_noisy_max_beside_the_voters_that_are_charged_once(tmp_path: Path) -> None:
-    """A ledger for fixed voters by the rule exact, and by the rule composed where they answer any number of times."""
+    """A ledger for fixed voters by the rule exact, and by the rule in-advance where they answer any number of times."""
     ledger = Ledger.create(tmp_path / "exact.json", NOISY, voters="fixed", **BUDGET)
     assert ledger.remaining(NOISY) == 5
-    ledger = Ledger.create(tmp_path / "composed.json", voters="fixed", rule="composed", **BUDGET)
+    ledger = Ledger.create(tmp_path / "composed.json", voters="fixed", rule="in-advance", **BUDGET)
     ledger.charge(GaussianNoisyMax(20.0), 3)
     alone = ledger.spent()[0]
     assert alone == pytest.approx(compose(GaussianNoisyMax(20.0), 3, delta=1e-5).upper, rel=1e-3)
@@ -172,7 +172,7 @@ def test_no_change_of_several_votes_has_a_larger_divergence_than_it_is_charged()
     assert max(divergences) <= filters.of_noisy_max(2.0, order, t).divergence
 
 
-@pytest.mark.parametrize("rule", ["renyi", *thorough("exact", "composed")])
+@pytest.mark.parametrize("rule", ["renyi-filter", *thorough("exact", "in-advance")])
 def test_noise_where_one_record_changes_several_votes(tmp_path: Path, rule: str) -> None:
     """By the counts and the filter labels cost as much as those of one vote with less noise in proportion."""
     two, path = GaussianNoisyMax(7.0, max_affected=2), tmp_path / "ledger.db"
@@ -247,10 +247,10 @@ def test_a_ledger_at_the_size_of_pate(tmp_path: Path) -> None:
         assert pad <= 1e-7
         by_prefix = darrm.accounting.gaussian.gdp_epsilon(mu, 1e-5 - pad)
         assert by_prefix == pytest.approx(any_votes_epsilon(40.0, n, 1e-5), rel=1e-3)
-    composed = Ledger.create(tmp_path / "composed.json", rule="composed", voters="fresh", **BUDGET)
+    composed = Ledger.create(tmp_path / "composed.json", rule="in-advance", voters="fresh", **BUDGET)
     composed.charge(noisy, 1000)
     assert any_votes_epsilon(40.0, 1000, 1e-5) == pytest.approx(composed.spent()[0], rel=1e-3)
-    filtered = Ledger.create(tmp_path / "renyi.json", rule="renyi", voters="fresh", **BUDGET)
+    filtered = Ledger.create(tmp_path / "renyi.json", rule="renyi-filter", voters="fresh", **BUDGET)
     assert 500 < filtered.remaining(noisy) < 650
 
 
@@ -263,7 +263,7 @@ def test_the_curve_of_many_labels_is_above_the_exact_composition() -> None:
 
 
 @pytest.mark.every
-@pytest.mark.parametrize("rule", ["exact", "composed", "renyi", "basic"])
+@pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
 def test_labels_after_a_check_are_not_charged_as_labels_alone(tmp_path: Path, rule: str) -> None:
     """Their noise has a sigma too, and each check costs beside it."""
     checked = ConfidentNoisyMax(threshold=200, sigma_check=150, sigma=40, answers=286)

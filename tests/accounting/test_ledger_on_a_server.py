@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.skipif(bool(postgres.missing()), reason=postgres.missing() or "-"),
     pytest.mark.filterwarnings("ignore::darrm.errors.RecoveredLabelsWarning"),
 ]
-BUDGET: dict[str, Any] = {"total_epsilon": 100.0, "total_delta": 0.0, "voters": "fresh", "rule": "basic"}
+BUDGET: dict[str, Any] = {"total_epsilon": 100.0, "total_delta": 0.0, "voters": "fresh", "rule": "basic-filter"}
 NUMBERS = count()
 
 
@@ -136,7 +136,7 @@ def test_the_command_line_takes_a_url(
     design.save("gamma.json")
     Path("votes.csv").write_text("id,a,b,c,d,e\nx,1,0,1,1,0\ny,0,0,1,0,0\n", encoding="utf-8")
     place = url.replace("darrm@", "darrm:tOpSeCrEt@")
-    budget = ["--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh", "--rule", "basic"]
+    budget = ["--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh", "--rule", "basic-filter"]
     assert main(["ledger", "create", place, "gamma.json", *budget]) == 0
     release = ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", place]
     assert main(release) == 0

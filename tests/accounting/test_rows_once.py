@@ -79,7 +79,7 @@ def test_an_id_is_charged_once(book: Ledger, design: darrm.Design) -> None:
 
 
 def test_an_id_is_one_for_all_designs(tmp_path: Path, design: darrm.Design, tighter: darrm.Design) -> None:
-    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="composed", **BUDGET)
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="in-advance", **BUDGET)
     book.charge(design, 1, ids=["a"])
     with pytest.raises(darrm.InputError, match="before: 'a'"):
         book.charge(tighter, 1, ids=["a"])
@@ -150,7 +150,7 @@ def test_a_block_has_an_id_for_each_row(book: Ledger, design: darrm.Design, ids:
 
 
 def test_ids_are_of_labels(tmp_path: Path) -> None:
-    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="composed", **BUDGET)
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="in-advance", **BUDGET)
     with pytest.raises(darrm.InputError, match="ids are for labels only"):
         book.charge((0.5, 0.0), adjacency="replace-one", ids=["a"])
 
@@ -384,7 +384,7 @@ def test_fresh_votes_are_released_again_only_if_they_are_paid_for(tmp_path: Path
         assert price <= book.spent()[0] <= total
 
 
-@pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
+@pytest.mark.parametrize("rule", ["in-advance", "renyi-filter", "basic-filter"])
 def test_other_rules_do_not_cover_fresh_votes_again(tmp_path: Path, design: darrm.Design, rule: str) -> None:
     book = Ledger.create(tmp_path / "l.json", voters="fresh", rule=rule, **BUDGET)
     book.charge(design, 1, ids=["a"])
@@ -396,13 +396,13 @@ def test_other_rules_do_not_cover_fresh_votes_again(tmp_path: Path, design: darr
 
 
 def test_conditions_say_what_is_known_of_the_rows(tmp_path: Path, design: darrm.Design) -> None:
-    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="renyi", **BUDGET)
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="renyi-filter", **BUDGET)
     assert book.status()["condition"].startswith("each row of votes is released once, and one use")
     book.charge((0.1, 0.0), adjacency="replace-one")
     assert book.status()["condition"].startswith("one use answers once")  # there are no rows
     book.charge(design, 1, ids=["a"])
     assert book.status()["condition"].startswith("no row of votes has two ids, and one use")
-    some = Ledger.create(tmp_path / "some.json", voters="fresh", rule="renyi", **BUDGET)
+    some = Ledger.create(tmp_path / "some.json", voters="fresh", rule="renyi-filter", **BUDGET)
     some.charge(design, 1)
     some.charge(design, 1, ids=["a"])
     assert some.status()["condition"].startswith("each row of votes is released once, and one use")
@@ -456,7 +456,7 @@ def test_streams_have_names(book: Ledger, design: darrm.Design) -> None:
 
 
 def test_a_stream_is_one_for_all_designs(tmp_path: Path, design: darrm.Design, tighter: darrm.Design) -> None:
-    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="basic", **BUDGET)
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="basic-filter", **BUDGET)
     given([VOTES[:4]], book, design)
     with pytest.warns(ResumedStreamWarning):
         assert given([VOTES[:6]], book, tighter) == [2]
@@ -467,7 +467,7 @@ def test_a_stream_is_released_again_if_told(tmp_path: Path, book: Ledger, design
     assert given([VOTES[:3], VOTES[3:6]], book, design, again=True) == [3, 3]
     status = book.status()
     assert (status["released"], status["again"], status["streams"]) == (10, 4, {"": 6})
-    basic = Ledger.create(tmp_path / "b.json", voters="fresh", rule="basic", **BUDGET)
+    basic = Ledger.create(tmp_path / "b.json", voters="fresh", rule="basic-filter", **BUDGET)
     given([VOTES[:4]], basic, design)
     with pytest.raises(darrm.BudgetError, match="4 of the rows have a label"):
         given([VOTES[:6]], basic, design, again=True)

@@ -123,7 +123,7 @@ def test_an_accepted_decision_that_is_not_private_is_found(
 
 def charged(worker: Any, tmp_path: Path) -> dict[str, Any]:
     """What is found in one ledger that pays for labels, a guarantee and a Gaussian answer."""
-    budget = {"total_epsilon": 20.0, "total_delta": 1e-3, "voters": "fresh", "rule": "composed", "adjacency": None}
+    budget = {"total_epsilon": 20.0, "total_delta": 1e-3, "voters": "fresh", "rule": "in-advance", "adjacency": None}
     steps = [["design", "groups.json", 2, ""], ["pair", [0.5, 1e-9], 3, "a count"], ["gaussian", 3.0, 1, ""]]
     runs = worker.Runs("charges", tmp_path)
     runs.run({"budget": budget, "first": None, "steps": steps})
@@ -323,7 +323,7 @@ def book(**changes: Any) -> dict[str, Any]:
         {"total_delta": []},
         {"voters": ["fresh"]},
         {"rule": "none"},
-        {"rule": "basic"},
+        {"rule": "basic-filter"},
         {"designs": {}},
         {"designs": []},
         {"adjacency": "add-remove"},

@@ -270,7 +270,7 @@ def test_every_charge_has_a_time_a_host_and_a_digest(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     book, out = tmp_path / "ledger.db", tmp_path / "charges.csv"
-    budget = ["--total-epsilon", "30", "--total-delta", "0.0297", "--voters", "fresh", "--rule", "composed"]
+    budget = ["--total-epsilon", "30", "--total-delta", "0.0297", "--voters", "fresh", "--rule", "in-advance"]
     begun = datetime.now(UTC)
     assert main(["ledger", "create", str(book), *budget]) == 0
     pair = ["--epsilon", "0.5", "--adjacency", "replace-one", "--note", "a count, of all"]
@@ -360,14 +360,14 @@ def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
 ) -> None:
     book, file = str(tmp_path / "ledger.json"), tmp_path / "one.json"
     darrm.solve(K=11, m=1, epsilon=0.1, max_affected=1).save(file)
-    budget = ["--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fixed", "--rule", "composed"]
+    budget = ["--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fixed", "--rule", "in-advance"]
     assert main(["ledger", "create", book, *budget]) == 0
     assert "This holds if all charges are fixed in advance" in " ".join(capsys.readouterr().out.split())
     release = ["release", str(file), "--votes", str(votes_file), "--ledger", book, "--out", str(tmp_path / "l.csv")]
     assert main(release) == 0
     told = " ".join(capsys.readouterr().err.split())
     alone = "if only labels of these voters were charged, chosen in any way"
-    assert f"rule composed, {alone}, if the voters are independent" in told
+    assert f"rule in-advance, {alone}, if the voters are independent" in told
     assert main(["ledger", "show", book]) == 0
     assert f"This holds {alone}." in " ".join(capsys.readouterr().out.split())
 
@@ -377,7 +377,7 @@ def test_a_ledger_of_everything(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     book = str(tmp_path / "ledger.json")
-    budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "composed"]
+    budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "in-advance"]
     assert main(["ledger", "create", book, *budget]) == 0
     assert "fixed in advance, independently of what was released" in " ".join(capsys.readouterr().out.split())
     pair = ["--epsilon", "0.5", "--delta", "1e-6"]
@@ -425,7 +425,7 @@ def test_charges_that_cannot_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     book = tmp_path / "ledger.json"
-    budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "composed"]
+    budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "in-advance"]
     assert main(["ledger", "create", str(book), *budget]) == 0
     before = book.read_bytes()
     capsys.readouterr()

@@ -770,7 +770,7 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     assert main(["ledger", "create", str(folder / "paid.json"), design, *paid]) == 0
     if epsilon != "inf":  # such voters must be private themselves
         composed = str(folder / "composed.json")
-        assert main(["ledger", "create", composed, *paid[:3], "1e-6", *paid[4:], "--rule", "composed"]) == 0
+        assert main(["ledger", "create", composed, *paid[:3], "1e-6", *paid[4:], "--rule", "in-advance"]) == 0
         assert main(["ledger", "charge", composed, design]) == 0
     paid_for = " ".join(capsys.readouterr().out.split())
     assert said not in paid_for
@@ -786,7 +786,7 @@ def test_a_description_of_neighbours_stands_in_quotes(tmp_path: Path, capsys: py
     plan = ["--K", "3", "--epsilon", "1", "--base-accuracy", ".8", "--max-affected", "1", "--queries", "2"]
     budget = ["--total-epsilon", "2", "--total-delta", "0", "--voters", "fresh", "--adjacency", said]
     assert main(["plan", *plan, *budget, "--no-comparison"]) == 0
-    assert main(["ledger", "create", str(tmp_path / "book"), "--rule", "basic", *budget]) == 0
+    assert main(["ledger", "create", str(tmp_path / "book"), "--rule", "basic-filter", *budget]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert told.count(said) == told.count(repr(said)) == 2
 

@@ -87,8 +87,10 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)
     design = darrm.load("gamma.json")
-    Ledger.create("ledger.json", design, total_epsilon=9, total_delta=0, voters="fresh", rule="basic")
-    Ledger.create("spent.json", design, total_epsilon=0.25, total_delta=0, voters="fresh", rule="basic").charge(design)
+    Ledger.create("ledger.json", design, total_epsilon=9, total_delta=0, voters="fresh", rule="basic-filter")
+    Ledger.create("spent.json", design, total_epsilon=0.25, total_delta=0, voters="fresh", rule="basic-filter").charge(
+        design
+    )
     return tmp_path
 
 
@@ -217,7 +219,7 @@ def test_a_bad_file_or_value(run: Run, name: str) -> None:
     [
         ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "spent.json"],
         ["ledger", "charge", "spent.json", "gamma.json"],
-        ["ledger", "create", "new.json", "gamma.json", *BUDGET, "--total-epsilon", "0.01", "--rule", "basic"],
+        ["ledger", "create", "new.json", "gamma.json", *BUDGET, "--total-epsilon", "0.01", "--rule", "basic-filter"],
         ["plan", "--group", "5:2", "--group", "3:auto", *VOTERS[4:], *BUDGET, "--aggregator-epsilon", "1"],
     ],
     ids=lambda arguments: " ".join(arguments[:2]),

@@ -46,7 +46,7 @@ COMMANDS = [
     *(f"profile {name}.json" for name in FILES),
     *(f"export {name}.json --out table.csv" for name in FILES),
     f"ledger create new gamma.json {BUDGET}",
-    f"ledger create new {BUDGET} --rule composed",
+    f"ledger create new {BUDGET} --rule in-advance",
     "ledger show ledger gamma.json",
     "ledger show composed",
     "ledger charge composed gamma.json --times 2",
@@ -77,7 +77,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(STORED) as stored:
         for name, design in FILES.items():
             (tmp_path / f"{name}.json").write_bytes(stored.read(f"designs/{design}.json"))
-        for name, ledger in (("ledger", "exact"), ("composed", "composed")):
+        for name, ledger in (("ledger", "exact"), ("in-advance", "in-advance")):
             (tmp_path / f"{name}.old").write_bytes(stored.read(f"ledgers/{ledger}"))
             import_ledger(tmp_path / f"{name}.old", tmp_path / name)
     (tmp_path / "votes.csv").write_text("id,a,b,c,d,e,f,g\nx,1,0,1,1,0,1,1\ny,0,0,0,1,0,1,1\n", encoding="utf-8")

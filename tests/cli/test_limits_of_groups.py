@@ -133,7 +133,10 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
         ("profile d.json --kind several", "kind must be one of group 1, group 2"),
         ("report d.json", "kind must be one of group 1, group 2"),
         ("ledger create l.json d.json --total-epsilon 1,2,3 --total-delta 1e-6 --voters fresh", "a list of 2"),
-        ("ledger create l.json --total-epsilon 1,2 --total-delta 1e-6 --voters fresh --rule basic", "total_epsilon"),
+        (
+            "ledger create l.json --total-epsilon 1,2 --total-delta 1e-6 --voters fresh --rule basic-filter",
+            "total_epsilon",
+        ),
     ],
 )
 def test_refused_in_one_line(file: str, command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

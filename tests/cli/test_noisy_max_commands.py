@@ -149,7 +149,7 @@ def test_labels_are_charged_to_a_ledger(planned: GaussianNoisyMax, capsys: pytes
 
 def test_noise_is_charged_without_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     total = "--total-epsilon 4 --total-delta 1e-5"
-    assert main(f"ledger create book.json {total} --voters fresh --rule renyi".split()) == 0
+    assert main(f"ledger create book.json {total} --voters fresh --rule renyi-filter".split()) == 0
     GaussianNoisyMax(40.0, K=250, classes=10).save("plan.json")
     assert main(["ledger", "charge", "book.json", "--noisy-max", "20", "--times", "4"]) == 0
     assert main(["ledger", "charge", "book.json", "plan.json", "--times", "2"]) == 0

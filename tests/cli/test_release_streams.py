@@ -45,7 +45,7 @@ def release(*more: str, votes_path: str = "votes.csv", out: str = "labels.csv") 
 
 
 def ledger(total: float) -> Ledger:
-    book = ["--total-epsilon", str(total), "--total-delta", "0", "--voters", "fresh", "--rule", "basic"]
+    book = ["--total-epsilon", str(total), "--total-delta", "0", "--voters", "fresh", "--rule", "basic-filter"]
     assert main(["ledger", "create", "ledger.json", "gamma.json", *book]) == 0
     return Ledger("ledger.json")
 
@@ -274,7 +274,7 @@ def test_again_charges_a_label_more_of_fixed_voters(folder: Path, capsys: pytest
 
 
 def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for rule, status in (("exact", 0), ("basic", 1)):
+    for rule, status in (("exact", 0), ("basic-filter", 1)):
         name = f"{rule}.json"
         book = ["--total-epsilon", "2", "--total-delta", "0", "--voters", "fresh", "--rule", rule]
         assert main(["ledger", "create", name, "gamma.json", *book]) == 0

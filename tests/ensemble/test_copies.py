@@ -147,11 +147,13 @@ def test_workers_of_joblib_share_a_ledger(tmp_path: Path) -> None:
 
 def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
     """Who asks it may stop, or charge something else, by its answers: docs/composition.md has what that costs."""
-    for rule in ("composed", "renyi", "basic"):
+    for rule in ("in-advance", "renyi-filter", "basic-filter"):
         Ledger.create(tmp_path / rule, total_epsilon=6.0, total_delta=1e-5, voters="fresh", rule=rule)
-    with pytest.raises(darrm.InputError, match=r'rule "composed".*fixed in advance.*"exact", "renyi" or "basic"'):
-        fresh(ledger=tmp_path / "composed").fit(X, Y)
-    for rule in ("renyi", "basic"):
+    with pytest.raises(
+        darrm.InputError, match=r'rule "in-advance".*fixed in advance.*"exact", "renyi-filter" or "basic-filter"'
+    ):
+        fresh(ledger=tmp_path / "in-advance").fit(X, Y)
+    for rule in ("renyi-filter", "basic-filter"):
         fresh(ledger=tmp_path / rule).fit(X, Y).predict(X[:1])
         assert Ledger(tmp_path / rule).status()["released"] == 1
 

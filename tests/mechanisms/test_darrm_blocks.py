@@ -26,7 +26,7 @@ VOTES = np.random.default_rng(0).integers(0, 2, (1000, 5), dtype=np.uint8)
 def book(tmp_path: Path) -> Ledger:
     """A ledger of 20 labels."""
     return Ledger.create(
-        tmp_path / "ledger.json", DESIGN, total_epsilon=0.4, total_delta=0.0, voters="fresh", rule="basic"
+        tmp_path / "ledger.json", DESIGN, total_epsilon=0.4, total_delta=0.0, voters="fresh", rule="basic-filter"
     )
 
 

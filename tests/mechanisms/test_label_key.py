@@ -539,7 +539,7 @@ def test_a_retry_charges_nothing_and_gives_the_same(book: Ledger) -> None:
 @pytest.mark.parametrize("other", ["votes", "key", "design", "no key"])
 def test_an_id_that_was_charged_otherwise_is_refused(other: str, tmp_path: Path) -> None:
     budget: dict[str, Any] = {"total_epsilon": 50.0, "total_delta": 0.0, "voters": "fresh"}
-    book = Ledger.create(tmp_path / "l.json", **budget, rule="basic")
+    book = Ledger.create(tmp_path / "l.json", **budget, rule="basic-filter")
     rows, ids = np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0]], dtype=np.uint8), ["a", "b"]
     list(PrivateDecision(MAJORITY).release_blocks([block(ids, rows)], ledger=book, key=KEY))
     mechanism = PrivateDecision(OTHER if other == "design" else MAJORITY)
@@ -603,7 +603,7 @@ def test_a_ledger_says_how_many_labels_are_by_key(
         book.status()
 
 
-@pytest.mark.parametrize("rule", ["exact", "composed"])
+@pytest.mark.parametrize("rule", ["exact", "in-advance"])
 def test_a_total_of_the_voters_themselves_needs_no_secret_key(
     rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -614,7 +614,7 @@ def test_a_total_of_the_voters_themselves_needs_no_secret_key(
     assert "secret" not in book.status()["condition"]
     assert main(["ledger", "show", str(book.path)]) == 0
     assert "so it holds without a secret key" in " ".join(capsys.readouterr().out.split())
-    if rule == "composed":  # the voters' own cost does not cover votes of others
+    if rule == "in-advance":  # the voters' own cost does not cover votes of others
         noisy = GaussianNoisyMax(40.0)
         with closing(Batch(["b"], bytes(16))) as batch:
             book.charge(noisy, 1, ids=batch)

@@ -15,7 +15,7 @@ design = darrm.load("gamma.json")
 release = darrm.mechanisms.DaRRM(design).release
 counts = darrm.mechanisms.DaRRM(design).release_counts
 problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.1)
-ledger = Ledger.create("small.json", design, total_epsilon=0.5, total_delta=0, voters="fresh", rule="basic")
+ledger = Ledger.create("small.json", design, total_epsilon=0.5, total_delta=0, voters="fresh", rule="basic-filter")
 actions = {
     "K": lambda: darrm.MajorityProblem(0, 1, 0.1),
     "nan": lambda: darrm.MajorityProblem(3, float("nan"), 0.1),

@@ -146,7 +146,7 @@ def test_no_labels_are_released_after_a_write_that_failed(
 ) -> None:
     """The file could hold more labels than a ledger is charged for, so catching the error does not help."""
     design = darrm.solve(K=3, m=1, epsilon=0.1)
-    options = {"total_epsilon": 10.0, "total_delta": 0.0, "voters": "fresh", "rule": "basic"}
+    options = {"total_epsilon": 10.0, "total_delta": 0.0, "voters": "fresh", "rule": "basic-filter"}
     book, out = Ledger.create(tmp_path / "ledger.json", design, **options), tmp_path / "labels.csv"
     bits = np.zeros(10, dtype=np.uint8)
 

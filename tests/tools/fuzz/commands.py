@@ -78,7 +78,7 @@ USUAL = {
     "steps": ["1", "10", "100"],
     "times": ["1", "2", "100", "9007199254740993"],
     "note": ["a count", "two\nlines", "x" * 301],
-    "rule": ["exact", "composed", "renyi", "basic"],
+    "rule": ["exact", "in-advance", "renyi-filter", "basic-filter"],
     "names": ["rr", "llp", "llp-laplace", "llp-geometric", "darrm"],
     "randomizer": ["response", "response", ".9:.1/.1:.9", ".7:.3/.2:.8", "1:0/0:1"],
     "colluders": ["0", "1", "0,1", "3"],

@@ -86,14 +86,16 @@ def good() -> dict[str, bytes]:
         exact = Ledger.create("fresh.json", design, total_epsilon=9.0, total_delta=1e-6, voters="fresh")
         exact.charge(design, 2)
         Ledger.create("fixed.json", design, total_epsilon=9.0, total_delta=1e-6, voters="fixed").charge(design, 2)
-        basic = Ledger.create("basic.json", design, total_epsilon=20.0, total_delta=0.5, voters="fresh", rule="basic")
+        basic = Ledger.create(
+            "basic.json", design, total_epsilon=20.0, total_delta=0.5, voters="fresh", rule="basic-filter"
+        )
         basic.charge(design, 2)
         basic.charge(failing, 1)
-        mixed = Ledger.create("mixed.json", total_epsilon=20.0, total_delta=1e-6, voters="fresh", rule="composed")
+        mixed = Ledger.create("mixed.json", total_epsilon=20.0, total_delta=1e-6, voters="fresh", rule="in-advance")
         mixed.charge(design, 2)
         mixed.charge((0.5, 1e-9), 3, adjacency="replace-one", note="a count")
-        both = Ledger.create("both.json", total_epsilon=20.0, total_delta=0.05, voters="fresh", rule="renyi")
-        whole = Ledger.create("whole.json", total_epsilon=20.0, total_delta=0.05, voters="fresh", rule="composed")
+        both = Ledger.create("both.json", total_epsilon=20.0, total_delta=0.05, voters="fresh", rule="renyi-filter")
+        whole = Ledger.create("whole.json", total_epsilon=20.0, total_delta=0.05, voters="fresh", rule="in-advance")
         for book, other in ((both, "groups.json"), (whole, "classes.json")):
             book.charge(darrm.load(other), 2, note="labels")
             book.charge(GaussianDpEvent(3.0), 2)

@@ -37,7 +37,7 @@ def charges(draw: Draw) -> Case:
         ),
         "total_delta": draw(st.sampled_from([0.0, 1e-6, 0.01, 0.1, 0.1] if usual else [5e-324, 1e-300, 0.999, 0.5])),
         "voters": draw(st.sampled_from(["fresh", "fresh", "fixed"])),
-        "rule": draw(st.sampled_from(["composed", "composed", "renyi", "basic", "exact"])),
+        "rule": draw(st.sampled_from(["in-advance", "in-advance", "renyi-filter", "basic-filter", "exact"])),
         "adjacency": draw(st.sampled_from([*[None] * 6, "replace-one", "add-remove", "replace-special"])),
     }
     steps = []
@@ -63,7 +63,7 @@ def charges(draw: Draw) -> Case:
         steps.append([kind, what, draw(TIMES), draw(NOTES)])
     first = draw(st.sampled_from([None, None, *PROBLEMS, *GROUPS]))
     if (first is None and budget["rule"] == "exact") or (budget["voters"] == "fixed" and draw(st.integers(0, 9))):
-        budget["rule"] = "composed"
+        budget["rule"] = "in-advance"
     return {"budget": budget, "first": first, "steps": steps}
 
 
