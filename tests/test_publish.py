@@ -27,7 +27,7 @@ FIGURES = {
     " together 5.263.": (
         "| 20 of A, training |",
         "| dp-accounting | loss distributions | 25.764 | 20.742 | 26.257 | 6.590 |",
-        '| darrm | ledger, "composed" | 17.538 | 15.533 | 20.869 | 7.357 |',
+        '| darrm | ledger, "in-advance" | 17.538 | 15.533 | 20.869 | 7.357 |',
         "| dp-accounting and darrm | `PLDAccountant` | 17.538 | 15.532 | 18.084 | 5.263 |",
     ),
     "For 25 fresh voters and 100 labels, Gaussian noise on the counts is nearly as good as the planned noise": (
