@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -165,7 +165,6 @@ class Design(ForAnalysis):
     encoding: encodings.Encoding = field(init=False)
     certificate: Certificate = field(init=False)
     expected_cost: float = field(init=False)
-    _errors: tuple[float, float] = field(init=False)  # of a noise function: expected TV error and disagreement
 
     @usual_arithmetic
     def __init__(
@@ -215,7 +214,6 @@ class Design(ForAnalysis):
         for name, value in made.items():
             object.__setattr__(self, name, value)
         if of_gamma:
-            object.__setattr__(self, "_errors", errors(goal.prior, values))
             cost = dict(zip(OBJECTIVES, self._errors, strict=True)).get(goal.name, math.nan)
         else:
             costs = costs_in(self.problem, goal, values)
@@ -301,6 +299,11 @@ class Design(ForAnalysis):
         if not isinstance(self.objective, Paper):
             raise AttributeError("prior exists for objectives of the paper only. This design has another objective.")
         return self.objective.prior
+
+    @cached_property
+    def _errors(self) -> tuple[float, float]:
+        """Expected TV error and disagreement of a noise function."""
+        return errors(self.prior, self.table)
 
     @property
     def error(self) -> float:
