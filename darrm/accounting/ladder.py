@@ -73,9 +73,9 @@ def any_votes_epsilon(
         Chosen adaptively. Neighbouring data sets differ in one vote; a teacher may also appear or fall silent.
     delta : float in (0, 1)
     checks : Checks, optional
-        Those of Confident-GNMax, for one affected vote. Queries without a label count too.
+        Those of Confident-GNMax. Queries without a label count too.
     affected : int
-        How many votes of each label one record can change, cast or withdraw.
+        How many votes of each query one record can change, cast or withdraw.
 
     Returns
     -------
@@ -139,12 +139,14 @@ def _together(sigma: float, queries: int, delta: float, checks: Checks | None, a
     """Labels and checks, in any order: levels and pads add up."""
     kinds = [(sigma / affected * (1 - (affected > 1) * 1e-15), queries, False)]
     if checks is not None:  # a check is a label of two classes with another sigma
-        kinds = [(sigma, min(queries, checks.answers), False), (_ROOT * checks.sigma, queries, True)]
+        [(wide, _, _)], narrow = kinds, checks.sigma / affected * (1 - (affected > 1) * 1e-15)
+        kinds = [(wide, min(queries, checks.answers), False), (_ROOT * narrow, queries, True)]
     level = pad = step = 0.0
     for wide, n, two in kinds:
         found = _by_counts(wide, n)
         if climbs(wide, n, delta / len(kinds)):
-            found = climb(1 / wide, n, delta * _PADS / len(kinds), two, affected)
+            # All changes of several votes move the largest count, by as much at most: checks have no other rows.
+            found = climb(1 / wide, n, delta * _PADS / len(kinds), two, 1 if two else affected)
         level, pad = level + found.level, pad + found.pad
         step += found.step if n == queries else 0.0
     return Ladder(level, pad, step)  # both are rounded up by more than a sum

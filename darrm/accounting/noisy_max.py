@@ -342,7 +342,8 @@ def _sigma(mechanism: Any, queries: int) -> float | None:
     checks, affected = _checks(mechanism, queries), _affected(mechanism)
     if sigma is None or checks is None:
         return sigma if sigma is None or affected == 1 else sigma / affected * (1 - 1e-15)
-    return (1 - 1e-15) / math.hypot(math.sqrt(checks.answers / queries) / sigma, math.sqrt(0.5) / checks.sigma)
+    both = math.hypot(math.sqrt(checks.answers / queries) / sigma, math.sqrt(0.5) / checks.sigma)
+    return (1 - (1 + (affected > 1)) * 1e-15) / both / affected
 
 
 def _renyi(sigma: float, queries: int, delta: float) -> float:

@@ -36,6 +36,8 @@ class ConfidentNoisyMax(OfCounts):
     K, classes : int, optional
         `release` takes only rows of K votes for that many classes. An exact total needs both. The totals of any votes
         hold without them.
+    max_affected : int, default 1
+        How many votes of each query one record can change. With more than one, totals are those of any votes.
 
     Attributes
     ----------
@@ -49,7 +51,8 @@ class ConfidentNoisyMax(OfCounts):
     Notes
     -----
     Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson, "Scalable private learning with PATE" (ICLR 2018),
-    Algorithm 1. One vote changes the largest count by 1 at most, so a check is a Gaussian mechanism of sensitivity 1.
+    Algorithm 1. One vote changes the largest count by 1 at most, so a check is a Gaussian mechanism of sensitivity
+    ``max_affected``.
 
     With ``answers`` the object counts in memory: after a restart make it for the labels that are left, and count
     the queries of both. Copies would count apart, so it cannot be copied or pickled then.
@@ -83,11 +86,13 @@ class ConfidentNoisyMax(OfCounts):
         answers: int | None = None,
         K: int | None = None,
         classes: int | None = None,
+        max_affected: int = 1,
     ) -> None:
         self.threshold = real("threshold", threshold, ends="()")
         self.sigma_check = check_positive("sigma_check", sigma_check)
         self.sigma = check_positive("sigma", sigma)
         self.answers = None if answers is None else check_count("answers", answers)
+        self.max_affected = check_count("max_affected", max_affected)
         super().__init__(K, classes)
         self._label = GaussianNoisyMax(self.sigma)
         self._given: list[int] = [0]
@@ -137,9 +142,16 @@ class ConfidentNoisyMax(OfCounts):
         return self._chances(checked_votes(counts)).values
 
     def rdp(self, orders: ArrayLike) -> Array:
-        """lambda (1 / sigma^2 + 1 / (2 sigma_check^2)) for one query with a label, for any votes and classes; nats."""
-        wanted = check_orders(orders)
-        return np.asarray(wanted / self.sigma / self.sigma + wanted / self.sigma_check / self.sigma_check / 2)
+        """The divergences of one query with a label, for any votes and classes; nats.
+
+        lambda max_affected^2 (1 / sigma^2 + 1 / (2 sigma_check^2))
+        """
+        wanted, wide, narrow = (
+            check_orders(orders),
+            self.sigma / self.max_affected,
+            self.sigma_check / self.max_affected,
+        )
+        return np.asarray(wanted / wide / wide + wanted / narrow / narrow / 2)
 
     def release(self, counts: ArrayLike | Sparse, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """A private label or "none" for each row of counts, in their order.
