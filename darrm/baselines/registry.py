@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from darrm.baselines import (
+    confident,
     constant_noise,
     exponential,
     flipped_votes,
@@ -28,6 +29,7 @@ BASELINES: tuple[Baseline | SolvedBaseline, ...] = (
     constant_noise.BASELINE,
     random_votes.BASELINE,
     gaussian.BASELINE,
+    confident.BASELINE,
     laplace.BASELINE,
     permute_and_flip.BASELINE,
     exponential.BASELINE,

@@ -32,8 +32,11 @@ def most_voted(problem: ByGroups) -> Array:
 
 
 def of_all_votes(chances: Array, problem: ByGroups) -> Array:
-    """A table for the votes of all groups together, from a table for sorted votes, shape (rows, classes)."""
-    table = np.hstack([chances, np.zeros((len(chances), problem.n_answers - problem.n_classes))])
+    """A table for the votes of all groups together, from a table for sorted votes.
+
+    Its shape is (rows, classes), or (rows, answers) if it has the probability of "none" too.
+    """
+    table = np.hstack([chances, np.zeros((len(chances), problem.n_answers - chances.shape[1]))])
     table /= table.sum(axis=1, keepdims=True)
     if len(problem.groups) == 1 and not problem.binary:
         return table

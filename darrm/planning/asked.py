@@ -56,8 +56,11 @@ def setting_of(
     classes: int | Iterable[str],
     adjacency: str,
     voters: str,
+    none: float | None = None,
+    *,
+    may_be_none: bool = False,
 ) -> Setting:
-    """The checked setting of a plan."""
+    """The checked setting of a plan. ``none`` is the cost of the further answer that labels may be."""
     if base_accuracy is not None and voters == "fixed":
         raise InputError(
             "base_accuracy is for fresh voters, who randomize every answer. Got fixed voters, which were trained with "
@@ -66,7 +69,7 @@ def setting_of(
     truth("ordered", ordered)
     groups = tuple(groups)
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
-    named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
+    named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency), may_be_none)
     if voters == "fixed":
         check_fresh(named)
     if base_accuracy is not None and any(group.randomizer not in (None, RESPONSE) for group in groups):
@@ -86,13 +89,14 @@ def setting_of(
         base = tuple(real("base_accuracy", b, 0, 1) for b in _of_groups("base_accuracy", base_accuracy, len(groups)))
         accuracy = list(randomized(base, tuple(group.epsilon for group in groups), named.n_classes))
     if objective is None:
-        objective = objectives.truth(_of_groups("accuracy", accuracy, len(groups), " or table"), prior, cost)
-    elif prior is not None or cost is not None:
-        raise InputError("prior and cost are part of the objective. Leave them out.")
+        objective = objectives.truth(_of_groups("accuracy", accuracy, len(groups), " or table"), prior, cost, none)
+    elif prior is not None or cost is not None or none is not None:
+        raise InputError("prior, cost and the cost of none are part of the objective. Leave them out (none=True).")
     elif not isinstance(objective, Objective):
         raise refusal("objective", "an object of darrm.objectives", objective)
     objective.of(named).symmetric(named)  # raises if the objective does not fit
-    return Setting(groups, reached, adjacency, named.classes, objective, base, "ordered" if ordered else "free")
+    shape = "ordered" if ordered else "free"
+    return Setting(groups, reached, adjacency, named.classes, objective, base, shape, none=may_be_none)
 
 
 def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list[Any]:

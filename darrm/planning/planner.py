@@ -22,6 +22,7 @@ from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.numerics.printed import at_least
 from darrm.objectives import Objective, OfVoters
+from darrm.objectives.voters import checked_none
 from darrm.planning.answers import Plan, Step
 from darrm.planning.asked import budget_of, end_of, for_each_kind, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
@@ -76,6 +77,7 @@ def plan(
     objective: Objective | None = None,
     at_most: float | None = None,
     aggregator_epsilon: float | None = None,
+    none: bool | float = False,
     ordered: bool = False,
     classes: int | Iterable[str] = 2,
     adjacency: str = "replace-one",
@@ -134,6 +136,9 @@ def plan(
     aggregator_epsilon : float, optional
         For epsilon "auto": the votes of all queries together, which the aggregator receives, must be
         (aggregator_epsilon, total_delta)-DP.
+    none : bool or float
+        Whether a label may be a further answer, "none" of the classes: its cost whatever the truth is, where a wrong
+        label costs 1; or True if ``cost`` or ``objective`` has a cost for it. The label error rate counts it as wrong.
     ordered : bool
         As in `darrm.solve`.
     classes, adjacency
@@ -184,9 +189,10 @@ def plan(
         raise InputError('epsilon "auto" is for one total_epsilon. Pass the epsilon of the votes, or one total.')
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, aggregator_epsilon)
-        if len(given) > 1 or free or each or any(other is not None for other in others):
+        several = len(given) > 1 or free or each or none is not False
+        if several or any(other is not None for other in others):
             raise InputError(
-                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
+                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, none, objective or end."
             )
         if given[0].randomizer is not None:
             raise InputError(
@@ -204,6 +210,7 @@ def plan(
         setting = under_prior(voting, prior)
     else:
         classes = tuple(classes) if isinstance(classes, Iterator) else classes
+        may_be_none, at = _of_none(none)
         plain = budget.delta > 0 and not (each or ordered) and cost is None and objective is None
         beyond = beyond_tables(given, max_affected, classes, adjacency) if plain else None
         if beyond is not None and prior is None and base_accuracy is None and accuracy is None:
@@ -220,6 +227,8 @@ def plan(
             classes,
             adjacency,
             budget.voters,
+            at,
+            may_be_none=may_be_none,
         )
         if beyond is not None and isinstance(setting.objective, OfVoters):
             return noisy_max_plan(beyond, budget, setting.objective.of(beyond))
@@ -234,6 +243,13 @@ def plan(
     else:
         steps = [(math.nan, setting)]
     return _Planner(budget, steps, compare, report).answer(bool(free))
+
+
+def _of_none(none: object) -> tuple[bool, float | None]:
+    """Whether labels may be "none", and what that costs if it is said here."""
+    if isinstance(none, bool) or none is None:
+        return bool(none), None
+    return True, checked_none(none)
 
 
 def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> dict[str, float]:

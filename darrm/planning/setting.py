@@ -47,6 +47,8 @@ class Setting:
     shares : tuple of float
         Where each group has a budget of its own, the epsilon of a label for each kind of change, as a share of that of
         `problem`, at most 1; empty if all changes have one budget.
+    none : bool
+        Whether labels may be "none", the further answer.
     of_gamma : bool
         Whether the design is a noise function for the majority of one group; the objective is then one of the paper's.
     """
@@ -60,6 +62,7 @@ class Setting:
     shape: str = "free"
     of_gamma: bool = False
     shares: tuple[float, ...] = ()
+    none: bool = False
 
     def problem(self, epsilon: float | Sequence[float] | None = None, delta: float | None = 0.0) -> AnyProblem:
         """The problem of one label; if epsilon is not given or delta is None, they are the cost of the votes.
@@ -80,7 +83,10 @@ class Setting:
 
     def _of(self, epsilons: Sequence[float], delta: float) -> DecisionProblem:
         each: float | list[float] = list(epsilons) if self.shares else epsilons[0]
-        return DecisionProblem(self.groups, each, delta, self.classes, self.max_affected, self.adjacency)
+        model = self.model
+        return DecisionProblem(
+            model.groups, each, delta, model.classes, model.max_affected, model.adjacency, model.none
+        )
 
     def _majority_problem(self, epsilon: float, delta: float | None) -> MajorityProblem:
         [votes] = self.groups
@@ -101,7 +107,7 @@ class Setting:
     @property
     def model(self) -> VoterModel:
         """The voters, without the guarantee of a label."""
-        return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency)
+        return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency, self.none)
 
     @property
     def private(self) -> bool:
@@ -145,7 +151,7 @@ class Setting:
         return self.table(most_voted(self.problem(1.0, 0.5)))
 
     def wrong(self, table: Array) -> float:
-        """The label error rate; NaN if the accuracy of the voters is not known."""
+        """The label error rate, where "none" is no truth; NaN if the accuracy of the voters is not known."""
         return self._cost(table, "truth")
 
     def disagreement(self, table: Array) -> float:
@@ -173,7 +179,7 @@ class Setting:
         problem = self.problem(1.0, 0.5)
         own = self.objective.of(problem)
         goal = objectives.truth if of == "truth" else partial(objectives.rule, "plurality")
-        return cost_of(table, problem, goal(own.confusion, own.prior))
+        return cost_of(table, problem, goal(own.confusion, own.prior, none=1.0 if self.none else None))
 
     def votes_totals(self, queries: int, delta: float, voters: str) -> dict[str, float]:
         """The least epsilon of all votes together at ``delta``, rounded up, by kind of change; may be infinite."""
