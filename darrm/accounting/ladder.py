@@ -27,8 +27,8 @@ from darrm.numerics.deadline import check_time
 
 _SHIFTS = 1e-6, 1.0  # 1 / sigma; other noise is bounded by the noisy counts
 _LEAST_PAD = 1e-40  # so that the tails of the noise are not too many cells
-_PADS = 1e-2  # share of delta that the pads of all labels take
-_FIRST = 6  # labels that the noisy counts bound; the first rungs give no more
+PADS = 1e-2  # share of delta that the pads of all labels take
+FIRST = 6  # labels that the noisy counts bound; the first rungs give no more
 _GROW, _FINE = (1.2, 1.08), 4000  # from one rung to the next, with more cells than this and with fewer
 _APART = 0.8  # of two z at which increments are compared
 _TRIES = 6
@@ -57,7 +57,7 @@ class Checks(NamedTuple):
 
 def climbs(sigma: float, queries: int, delta: float) -> bool:
     """Whether there is a ladder: sigma in [1, 1e6], and delta / queries not below some 1e-36."""
-    return _SHIFTS[0] <= 1 / sigma <= _SHIFTS[1] and delta * _PADS / (20 * queries) >= _LEAST_PAD
+    return _SHIFTS[0] <= 1 / sigma <= _SHIFTS[1] and delta * PADS / (20 * queries) >= _LEAST_PAD
 
 
 def any_votes_epsilon(
@@ -120,9 +120,9 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float, affected: int = 
     38.9
     """
     best = gnmax_sigma_analytic(epsilon, delta) * math.sqrt(queries) * affected * (1 + 1e-6)
-    if queries <= _FIRST:
+    if queries <= FIRST:
         return best
-    level, sigma = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
+    level, sigma = gdp_mu(epsilon, delta * (1 - PADS)) ** 2, best
     for _ in range(_TRIES):
         if not climbs(sigma / affected, queries, delta):
             break
@@ -146,7 +146,7 @@ def _together(sigma: float, queries: int, delta: float, checks: Checks | None, a
         found = _by_counts(wide, n)
         if climbs(wide, n, delta / len(kinds)):
             # All changes of several votes move the largest count, by as much at most: checks have no other rows.
-            found = climb(1 / wide, n, delta * _PADS / len(kinds), two, 1 if two else affected)
+            found = climb(1 / wide, n, delta * PADS / len(kinds), two, 1 if two else affected)
         level, pad = level + found.level, pad + found.pad
         step += found.step if n == queries else 0.0
     return Ladder(level, pad, step)  # both are rounded up by more than a sum
@@ -178,8 +178,8 @@ def any_votes_queries(
     True
     """
     best, high = by_counts, most + 1
-    level, n = gdp_mu(epsilon, delta * (1 - _PADS)) ** 2, best
-    for _ in range(_TRIES if best > _FIRST and climbs(sigma / affected, most, delta) else 0):
+    level, n = gdp_mu(epsilon, delta * (1 - PADS)) ** 2, best
+    for _ in range(_TRIES if best > FIRST and climbs(sigma / affected, most, delta) else 0):
         found = _together(sigma, n, delta, checks, affected)
         n = min(max(best + 1, n + int((level - found.level) / found.step)), high - 1)
         if n <= best:
@@ -219,8 +219,8 @@ def any_votes_profile(sigma: float, queries: int, delta: float, affected: int = 
     most = 16
     while most < queries:
         most *= 16
-    if queries > _FIRST and delta and climbs(sigma, most, delta):
-        found = climb(1 / sigma, most, delta * _PADS, False, affected)
+    if queries > FIRST and delta and climbs(sigma, most, delta):
+        found = climb(1 / sigma, most, delta * PADS, False, affected)
         names = np.array(found.rungs).T
         climbed, padded = (float(np.interp(queries, names[0], part)) * (1 + 1e-11) for part in names[1:])
         if climbed < level:
@@ -246,7 +246,7 @@ def climb(shift: float, queries: int, pad: float, two: bool = False, affected: i
     """
     least = (2 - 2 / affected + 2 / affected**2) * shift * shift * (1 + 1e-14) if affected > 1 else 0.0
     counts = 2 * shift * shift * (1 + 1e-15)  # the increment of the noisy counts, which have no pad
-    done = min(queries, _FIRST)
+    done = min(queries, FIRST)
     level, padded, step, own = done * counts, 0.0, counts, 0.0
     rungs = [(0, 0.0, 0.0), (done, level, padded)]
     if done < queries:

@@ -192,7 +192,8 @@ def plan(
         several = len(given) > 1 or free or each or none is not False
         if several or any(other is not None for other in others):
             raise InputError(
-                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, none, objective or end."
+                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective, none or "
+                "end."
             )
         if given[0].randomizer is not None:
             raise InputError(
