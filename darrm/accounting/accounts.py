@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -111,29 +111,48 @@ class Labels:
 
 @dataclass
 class NoisyLabels:
-    """The account of the labels of Gaussian noisy max, whose totals are for any numbers of votes and classes."""
+    """The account of the labels of Gaussian noisy max, whose totals are for any numbers of votes and classes.
+
+    With a check before each label every query is charged as a check and a label, whatever comes of the check.
+    """
 
     sigma_hex: str
     charged: int
     allowed: int | None = None  # as of `Labels`
     max_affected: int = 1  # votes of each label that one record can change
+    check_hex: str | None = None  # the sigma of the check, if there is one
+    answers: ClassVar[None] = None  # no cap on labels, and any threshold
+    threshold: ClassVar[float] = 0.0
 
     @classmethod
-    def of(cls, sigma: float, max_affected: int = 1) -> NoisyLabels:
-        """The account of noise of this standard deviation before its first label."""
-        return cls(float(sigma).hex(), 0, max_affected=max_affected)
+    def of(cls, sigma: float, max_affected: int = 1, sigma_check: float | None = None) -> NoisyLabels:
+        """The account of noise of this standard deviation, and of that of a check, before its first label."""
+        check = None if sigma_check is None else float(sigma_check).hex()
+        return cls(float(sigma).hex(), 0, max_affected=max_affected, check_hex=check)
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> NoisyLabels:
         """The account in the content of a file; raises if the content is invalid."""
         account = cls(**content)
         real("sigma", account.sigma, 0, ends="()")
+        if account.sigma_check is not None:
+            real("sigma_check", account.sigma_check, 0, ends="()")
         whole("max_affected", account.max_affected, 1, MAX_SIZE)
         return account
 
     @property
     def sigma(self) -> float:
         return float.fromhex(self.sigma_hex)
+
+    @property
+    def sigma_check(self) -> float | None:
+        return None if self.check_hex is None else float.fromhex(self.check_hex)
+
+    def covers(self, other: NoisyLabels) -> bool:
+        """Whether a label of ``other`` has at least this noise: it costs no more than a label of this account."""
+        mine, its = self.sigma_check, other.sigma_check
+        checks = mine == its if mine is None or its is None else mine <= its
+        return checks and self.max_affected == other.max_affected and self.sigma <= other.sigma
 
     @property
     def guarantee(self) -> None:
@@ -148,13 +167,15 @@ class NoisyLabels:
     @property
     def short_name(self) -> str:
         """The noise in print."""
-        return f"sigma {self.sigma:.6g}" + f", max_affected {self.max_affected}" * (self.max_affected > 1)
+        check = "" if self.sigma_check is None else f", of a check {self.sigma_check:.6g}"
+        return f"sigma {self.sigma:.6g}{check}" + f", max_affected {self.max_affected}" * (self.max_affected > 1)
 
     @property
     def name(self) -> str:
         """The name by which a ledger knows the noise."""
         several = [self.max_affected] if self.max_affected > 1 else []
-        return _digest(["Gaussian noisy max", self.sigma.hex(), *several])
+        check = [] if self.sigma_check is None else ["check", self.sigma_check.hex()]
+        return _digest(["Gaussian noisy max", self.sigma.hex(), *several, *check])
 
 
 @dataclass

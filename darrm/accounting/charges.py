@@ -29,22 +29,22 @@ def check_planned(release: object, voters: str) -> None:
 
 
 def noise_of(release: object) -> float | None:
-    """The sigma of Gaussian noisy max; None for anything else. `InputError` if checks before its labels cost too."""
-    if getattr(release, "sigma_check", None) is not None:
+    """The sigma of Gaussian noisy max; None for anything else. `InputError` if its labels have a cap."""
+    if getattr(release, "sigma_check", None) is not None and getattr(release, "answers", None) is not None:
         raise InputError(
-            f"A ledger does not count the checks of {type(release).__name__}. Charge the pair (epsilon, delta) that "
-            'darrm.accounting.compose certifies for all its queries, to a ledger by the rule "in-advance" or '
-            '"basic-filter".'
+            f"A ledger charges every query of {type(release).__name__} as a check and a label, and does not count a "
+            "cap on labels. Make it without answers. Or charge the pair (epsilon, delta) that darrm.accounting.compose "
+            'certifies for all its queries, to a ledger by the rule "in-advance" or "basic-filter".'
         )
     sigma: float | None = getattr(release, "sigma", None) if isinstance(release, CountMechanism) else None
     return sigma
 
 
 def labels_of(release: object, ledger_adjacency: str, voters: str) -> Labels | NoisyLabels:
-    """The account of a design or of Gaussian noisy max, before its first label."""
+    """The account of a design or of Gaussian noisy max, with or without checks, before its first label."""
     sigma = noise_of(release)
     if sigma is not None:
-        return NoisyLabels.of(sigma, getattr(release, "max_affected", 1))
+        return NoisyLabels.of(sigma, getattr(release, "max_affected", 1), getattr(release, "sigma_check", None))
     design = checked_design(release)
     check_planned(design, voters)
     agree(design.problem.adjacency, ledger_adjacency, "The ledger")

@@ -83,14 +83,16 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
     return Spent(divergence * (1 + 64 * _U * order), release.delta_infinity)
 
 
-def of_noisy_max(sigma: float, order: float, affected: int = 1) -> Spent:
+def of_noisy_max(sigma: float, order: float, affected: int = 1, sigma_check: float | None = None) -> Spent:
     """The divergence of one label of Gaussian noisy max for any votes: that of the noisy counts, order (t / sigma)^2.
 
     Each of the t ``affected`` votes that changes moves two counts by 1, a teacher that appears or falls silent only
     one; they move the counts farthest where all move the same two. The label is computed from the noisy counts, in both
-    directions.
+    directions. They move the largest count by t at most, so a check with ``sigma_check`` before each label adds
+    order (t / sigma_check)^2 / 2.
     """
-    return Spent(order / sigma / sigma * affected**2 * (1 + 8 * _U), 0.0)
+    check = 0.0 if sigma_check is None else order / sigma_check / sigma_check / 2
+    return Spent((order / sigma / sigma + check) * affected**2 * (1 + 12 * _U), 0.0)
 
 
 def of_curve(curve: Curve, order: float) -> Spent:

@@ -191,7 +191,9 @@ def any_votes_queries(
     return best
 
 
-def any_votes_profile(sigma: float, queries: int, delta: float, affected: int = 1) -> tuple[float, float]:
+def any_votes_profile(
+    sigma: float, queries: int, delta: float, affected: int = 1, sigma_check: float | None = None
+) -> tuple[float, float]:
     """A mu and a pad: the excess of labels of any votes is at most that of mu-Gaussian DP and the pad.
 
     The ladder is that of the next power of 16, so that a ledger seldom climbs anew as its labels become more.
@@ -204,6 +206,8 @@ def any_votes_profile(sigma: float, queries: int, delta: float, affected: int = 
         Total, near which the bound is to be sharp; the pad is at most a hundredth of it.
     affected : int
         As of `any_votes_epsilon`.
+    sigma_check : float, optional
+        The noise of a check before each label.
 
     Examples
     --------
@@ -214,18 +218,29 @@ def any_votes_profile(sigma: float, queries: int, delta: float, affected: int = 
     >>> round(mu, 4), pad
     (0.866, 0.0)
     """
-    sigma = sigma / affected * (1 - (affected > 1) * 1e-15)
+    wide = sigma / affected * (1 - (affected > 1) * 1e-15)
+    if sigma_check is None:
+        level, pad = _climbed(wide, queries, delta, False, affected)
+    else:
+        narrow = _ROOT * sigma_check / affected * (1 - 2e-15)
+        parts = _climbed(wide, queries, delta / 2, False, affected), _climbed(narrow, queries, delta / 2, True, 1)
+        level, pad = (sum(each) * (1 + 1e-15) for each in zip(*parts, strict=True))
+    return math.sqrt(level) * (1 + 1e-15), pad
+
+
+def _climbed(sigma: float, queries: int, delta: float, two: bool, affected: int) -> tuple[float, float]:
+    """A level and a pad of labels of one kind, by the ladder of the next power of 16."""
     level, pad = 2 * queries / sigma**2 * (1 + 1e-15), 0.0
     most = 16
     while most < queries:
         most *= 16
     if queries > FIRST and delta and climbs(sigma, most, delta):
-        found = climb(1 / sigma, most, delta * PADS, False, affected)
+        found = climb(1 / sigma, most, delta * PADS, two, affected)
         names = np.array(found.rungs).T
         climbed, padded = (float(np.interp(queries, names[0], part)) * (1 + 1e-11) for part in names[1:])
         if climbed < level:
             level, pad = climbed, padded
-    return math.sqrt(level) * (1 + 1e-15), pad
+    return level, pad
 
 
 @lru_cache(maxsize=64)

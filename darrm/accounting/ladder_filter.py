@@ -111,7 +111,9 @@ def _rungs(shift: float, far: float, delta: float, two: bool, affected: int) -> 
     rungs = [(0, 0.0, 0.0), (n, n * counts, 0.0)]
     if climbs(1 / shift, n, delta / 2):
         rungs = list(climb(shift, n, delta * PADS / 2, two, affected).rungs)
-    starts, c, e = [], [], []
+    starts: list[float] = []
+    c: list[float] = []
+    e: list[float] = []
     for (done, level, pad), (then, above, padded) in pairwise(rungs):
         step = (above - level) / (then - done) * _UP if then > done else 0.0
         if step and (not c or step <= c[-1]):

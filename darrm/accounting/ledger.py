@@ -15,8 +15,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, shown, truth
 from darrm.accounting import filters, rules
@@ -42,6 +43,9 @@ _MOST_AT_ONCE = 2**53  # labels; the largest exact integer of JSON
 _NEIGHBOURS = "replace-one"
 _HISTORY = "number time host what digest n note stream ids ids_digest lease"
 COLUMNS = tuple(_HISTORY.split())
+
+
+_Kind = TypeVar("_Kind", bound=Account)
 
 
 class _UndoneError(Exception):
@@ -98,7 +102,7 @@ class Ledger:
     def create(
         cls,
         path: str | os.PathLike[str],
-        design: Design | CountMechanism | None = None,
+        design: Design | CountMechanism | Sequence[CountMechanism] | None = None,
         *,
         total_epsilon: float | Sequence[float],
         total_delta: float | Sequence[float],
@@ -114,7 +118,7 @@ class Ledger:
         path : path
             A path that does not exist yet. Keep the file on a local disk, because locks of network file systems are not
             always reliable; for several hosts pass the URL of a PostgreSQL server.
-        design : Design or GaussianNoisyMax, optional
+        design : Design, GaussianNoisyMax, ConfidentNoisyMax without a cap, or a list of the latter two, optional
             What releases the labels; needed by the rule "exact".
         total_epsilon, total_delta : float, or a list of one for each kind of change
             The privacy budget for all charges. A list is for a design with a limit for each group, by the rule "exact":
@@ -139,8 +143,9 @@ class Ledger:
             The last three were called "composed", "renyi" and "basic", names that are still taken.
 
             "exact": labels of this design only, by their exact adaptive composition. For noisy max, labels of this
-            sigma only, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on
-            earlier labels.
+            sigma, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on
+            earlier labels. Of a list of noisy max the next sigma may too: each label takes a share of the budget by its
+            sigma (a privacy filter). Labels of more noise than one in the list are charged as that one.
 
             "in-advance": any mechanisms, by the composition of all of them, the tightest bound. The list of charges,
             and the number of uses of each, must be *fixed in advance*, independently of any release, and the whole list
@@ -167,6 +172,10 @@ class Ledger:
             If the budget does not allow a single label of ``design``.
         """
         rule = OLD_RULES.get(rule, rule) if isinstance(rule, str) else rule
+        several = list(design) if isinstance(design, list | tuple) else []
+        if several:
+            _check_several(several, rule)
+            design = several[0]
         of_one = design is not None and rule == "exact"  # other rules take other designs too
         noisy = noise_of(design) is not None
         kind = check_voters(voters, _epsilons(design)) if of_one else check_voters(voters)
@@ -202,9 +211,13 @@ class Ledger:
                 'or use rule "basic-filter".'
             )
         if design is not None:
-            account = labels_of(design, neighbours, kind)
-            _accounts_of(state, account)[account.name] = account
-            _check_pays(state, account, design)
+            for each in several or [design]:
+                account = labels_of(each, neighbours, kind)
+                _accounts_of(state, account)[account.name] = account
+            if len(state.noisy) > 1:
+                _check_pays_each(state)
+            else:
+                _check_pays(state, account, design)
         Store(path).create(state)
         return cls(path)
 
@@ -227,7 +240,8 @@ class Ledger:
         ----------
         what : Design, GaussianNoisyMax, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
             A design and noisy max mean one label; that of noisy max is for a change of its ``max_affected`` votes,
-            whatever change of the records that is, and all charges of noisy max have the same ``max_affected``.
+            whatever change of the records that is, and all charges of noisy max have the same ``max_affected``. A
+            query of `ConfidentNoisyMax` is a check and a label, also if it has none.
             An event is composed under the ledger's neighbouring relation; a Gaussian's ``noise_multiplier`` counts
             half under "replace-one". A distribution must be pessimistic; the numbers of distributions and events are
             not verified.
@@ -389,7 +403,7 @@ class Ledger:
         """
         n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
         before = self._state()
-        account = labels_of(design, before.adjacency, before.voters)
+        account = _charged_as(before, labels_of(design, before.adjacency, before.voters))
         if before.rule == "in-advance":
             raise InputError(
                 f'{self.path} has the rule "in-advance", whose charges are fixed in advance. Charge the labels, or '
@@ -416,8 +430,9 @@ class Ledger:
 
             * ``condition``: the condition under which the total holds.
             * ``released``: number of charged labels in all.
-            * ``left``: number of labels left for the one design of rule "exact". None if unlimited, or if it depends on
-              the design (`remaining`).
+            * ``left``: number of labels left for the one design or noise of rule "exact". None if unlimited, or if it
+              depends on the design or noise (`remaining`).
+            * ``left_of``: where rule "exact" has several sigmas, how many labels are left of each alone, by its name.
             * ``charges``: each charged mechanism, with its note and number of uses.
             * ``waiting``: files of charged labels that could not yet be moved to their name.
             * ``ids``: number of labels charged with ids.
@@ -432,7 +447,8 @@ class Ledger:
         self._state()  # which finishes interrupted moves
         state, history = self._store.history()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
-        left = rules.remaining(state, next(iter(state.of_labels.values()))) if state.rule == "exact" else None
+        one = state.rule == "exact" and len(state.of_labels) == 1
+        left = rules.remaining(state, next(iter(state.of_labels.values()))) if one else None
         accounts, sums = state.accounts, dict[tuple[str, str], int]()
         for charge in history:
             key = charge.account, charge.note
@@ -442,6 +458,7 @@ class Ledger:
             "condition": rules.condition(state),
             "released": state.released,
             "left": left,
+            "left_of": {} if one or state.rule != "exact" else rules.left_of_noise(state),
             "charges": [{"what": accounts[name].said, "n": n, "note": note} for (name, note), n in sums.items()],
             "waiting": [waiting.part for waiting in state.leaving],
             "ids": state.ids,
@@ -623,6 +640,7 @@ class Ledger:
         **more: Any,
     ) -> None:
         """Add ``n`` uses to the state and the history."""
+        account = _charged_as(change.state, account)
         self._take(change.state, account, n, rows.repeated)
         if batch is not None:
             change.state.ids += n
@@ -647,6 +665,7 @@ class Ledger:
 
     def _take(self, state: State, account: Account, n: int, repeated: int = 0) -> None:
         """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise."""
+        account = _charged_as(state, account)
         name = account.name
         if state.rule == "exact" and name not in state.of_labels:
             if state.voters == "fresh" or state.noisy:
@@ -669,7 +688,7 @@ class Ledger:
                     + " Other voters need a ledger of their own, whose budget is added."
                 )
             kind = "labels of one design only" if isinstance(account, Other) else "another design"
-            kind += ", or other noise" if state.noisy and isinstance(account, NoisyLabels) else ""
+            kind += ", or more noise" if state.noisy and isinstance(account, NoisyLabels) else ""
             raise InputError(f"{self.path} is for {kind}. {remedy}")
         if isinstance(account, Labels):
             rules.check_names(state, account.problem)
@@ -712,8 +731,44 @@ def _accounts_of(state: State, account: Account) -> dict[str, Any]:
 
 def _known(state: State, design: object) -> Labels | NoisyLabels:
     """The account of a release, a new one if it was not charged before."""
-    account = labels_of(design, state.adjacency, state.voters)
+    account = _charged_as(state, labels_of(design, state.adjacency, state.voters))
     return state.of_labels.get(account.name, account)
+
+
+def _charged_as(state: State, account: _Kind) -> _Kind | NoisyLabels:
+    """By the rule "exact" for noisy max, the account that a label is charged to: that of the most noise it exceeds."""
+    if state.rule != "exact" or not isinstance(account, NoisyLabels) or account.name in state.noisy:
+        return account
+    covering = [one for one in state.noisy.values() if one.covers(account)]
+    return max(covering, key=lambda one: (one.sigma, one.sigma_check or 0.0), default=account)
+
+
+def _check_several(mechanisms: Sequence[object], rule: str) -> None:
+    """`InputError` unless these are several noises of noisy max for the rule "exact"."""
+    wrong = next((one for one in mechanisms if noise_of(one) is None), None)
+    if rule != "exact" or wrong is not None:
+        got = f"rule {rule!r}" if wrong is None else type(wrong).__name__
+        raise InputError(
+            f'A list is of noisy max with Gaussian noise, for the rule "exact". Got {got}. Pass one design, or make a '
+            "ledger by another rule, which takes charges of any."
+        )
+    affected = {getattr(one, "max_affected", 1) for one in mechanisms}
+    if len(affected) > 1:
+        raise InputError(
+            f"All noisy max of a ledger must have the same max_affected. Got {min(affected)} and {max(affected)}. Pass "
+            "the largest number of votes that one record can change in every mechanism."
+        )
+
+
+def _check_pays_each(state: State) -> None:
+    """The number of labels that the budget covers of each noise alone; `BudgetError` if it is none of some."""
+    for account, share in zip(state.noisy.values(), rules.shares_of(list(state.noisy.values()), state), strict=True):
+        if share > 1:
+            raise BudgetError(
+                f"A total of {state.budget} does not cover one label with noise of {account.short_name}. Raise the "
+                "budget, or leave it out."
+            )
+        account.allowed = math.floor(1 / Fraction(share))
 
 
 def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> None:

@@ -218,8 +218,10 @@ def _check(state: State) -> None:
         raise InputError(f"a privacy curve has directions, and {state.adjacency} neighbours have none")
     if state.rule not in RULES or (state.voters == "fixed" and state.rule not in FOR_FIXED):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
-    if state.rule == "exact" and (len(state.of_labels) != 1 or state.others):
-        raise InputError("rule 'exact' is for one design")
+    if state.rule == "exact" and (state.others or len(state.designs) + (len(state.noisy) > 0) != 1):
+        raise InputError("rule 'exact' is for one design, or noisy max")
+    if state.rule == "exact" and len({noisy.max_affected for noisy in state.noisy.values()}) > 1:
+        raise InputError("rule 'exact' is for one max_affected of noisy max")
     for kind in state.kinds.values():
         check_total_epsilon(kind.total_epsilon)
         check_total_delta(kind.total_delta, "total_delta")

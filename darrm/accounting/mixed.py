@@ -36,9 +36,12 @@ def labels_curve(label: OneLabel, n: int, delta: float) -> Curve:
     return curve_of(label.gives(), n, delta, label.guarantee)
 
 
-def noisy_curve(sigma: float, n: int, delta: float, affected: int = 1) -> Curve:
-    """The curve of ``n`` labels of Gaussian noisy max for any votes, sharp near ``delta``: Gaussian DP, and a pad."""
-    return gaussian_curve(*any_votes_profile(sigma, n, delta, affected), delta)
+def noisy_curve(sigma: float, n: int, delta: float, affected: int = 1, sigma_check: float | None = None) -> Curve:
+    """The curve of ``n`` labels of Gaussian noisy max for any votes, sharp near ``delta``: Gaussian DP, and a pad.
+
+    With ``sigma_check`` that of ``n`` checks and labels.
+    """
+    return gaussian_curve(*any_votes_profile(sigma, n, delta, affected, sigma_check), delta)
 
 
 def gaussian_curve(mu: float, pad: float, delta: float) -> Curve:

@@ -1,7 +1,8 @@
 """The four composition rules of a ledger, each with its own proof.
 
 exact           labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition"), or of
-                Gaussian noisy max of one sigma, by the ladder (docs/composition.md, "Any number of votes and classes")
+                Gaussian noisy max of one sigma, by the ladder (docs/composition.md, "Any number of votes and classes"),
+                or of several sigmas, by the filter of their ladders (Theorem 7a)
 in-advance      any mechanisms, by the product of their dominating pairs (docs/composition.md, Theorem 1)
 renyi-filter    any mechanisms, by their Renyi divergences of one order (Theorem 2)
 basic-filter    mechanisms with a known (epsilon, delta), by their sums
@@ -10,7 +11,7 @@ basic-filter    mechanisms with a known (epsilon, delta), by their sums
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +24,9 @@ from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
 from darrm.accounting.fixed import check_fresh, fixed_voters, fixed_within
 from darrm.accounting.fresh import labels_within
+from darrm.accounting.gaussian import gdp_epsilon
+from darrm.accounting.ladder import any_votes_profile
+from darrm.accounting.ladder_filter import Noise, shares
 from darrm.accounting.ledger_state import MOST_COUNTED, NOTHING_CHARGED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, noisy_curve, voters_curve
 from darrm.accounting.noisy_max import queries_within, upper_of_any_votes
@@ -181,10 +185,10 @@ def _check_known(state: State, account: Labels | NoisyLabels) -> None:
 
 def _take_exact(state: State, account: Account, n: int) -> None:
     if isinstance(account, NoisyLabels):
-        limit = _limit_of_noise(state, account)
-        if account.charged - n > limit:
+        left = _left_of_noise(state, account)
+        if left < -n:
             raise InputError(_ABOVE)
-        check_left(n, account.charged - n, limit)
+        check_left(n, account.charged - n, account.charged + left)
     if isinstance(account, Labels):
         for kind in state.kinds.values():  # the first kind of change whose budget is spent refuses
             (own,) = kind.designs.values()
@@ -287,7 +291,7 @@ def _more_by_divergence(state: State, one: filters.Spent) -> int:
 def _more_noisy(state: State, account: NoisyLabels) -> int:
     """`remaining` for noisy max."""
     if state.rule == "exact":
-        return max(0, _limit_of_noise(state, account) - account.charged)
+        return max(0, _left_of_noise(state, account))
     if state.rule == "renyi-filter":
         return _more_by_divergence(state, _divergence(account, _filter(state).order))
     if state.rule == "basic-filter":
@@ -352,8 +356,9 @@ def _of_any_voters(account: Labels) -> Labels:
 
 def _exact(state: State) -> float:
     """The total of the labels of one account, at most the budget."""
-    for noisy in state.noisy.values():
-        upper = upper_of_any_votes(noisy, noisy.charged, state.total_delta)
+    if state.noisy:
+        charged = [noisy for noisy in state.noisy.values() if noisy.charged]
+        upper = _total_of_noise(charged, state.total_delta)
         if upper > state.total_epsilon * _SAME_PROOF:
             raise InputError(_ABOVE)
         return min(upper, state.total_epsilon)
@@ -412,7 +417,7 @@ def _divergence(account: Account, order: float) -> filters.Spent:
     if isinstance(account, Labels):
         return filters.of_release(account.label().gives(), order)
     if isinstance(account, NoisyLabels):
-        return filters.of_noisy_max(account.sigma, order, account.max_affected)
+        return filters.of_noisy_max(account.sigma, order, account.max_affected, account.sigma_check)
     return filters.of_curve(account.curve, order)
 
 
@@ -441,7 +446,7 @@ def curve_beside(state: State, account: Account | None = None) -> Curve:
         if isinstance(other, Other):
             parts.append(other.part())
         elif isinstance(other, NoisyLabels):
-            parts.append((noisy_curve(other.sigma, other.charged, delta, other.max_affected), 1))
+            parts.append((noisy_curve(other.sigma, other.charged, delta, other.max_affected, other.sigma_check), 1))
         elif state.voters == "fresh":
             parts.append((labels_curve(other.label(), other.charged, delta), 1))
     if state.voters == "fixed" and state.of_designs:
@@ -526,12 +531,45 @@ def _limit(state: State, account: Labels) -> int:
 
 def _limit_of_noise(state: State, account: NoisyLabels) -> int:
     """The number of labels of noisy max in all that the budget covers: as in the file, if that is certified again."""
-    noise = account.sigma, account.max_affected
+    noise = account.sigma, account.max_affected, account.sigma_check
     return _noisy_within(noise, state.total_epsilon, state.total_delta, state.limit(account))
 
 
+def _left_of_noise(state: State, account: NoisyLabels) -> int:
+    """The number of further labels of noisy max; below 0 if the charges are above the budget."""
+    if len(state.noisy) == 1:
+        return _limit_of_noise(state, account) - account.charged
+    each = dict(zip(state.noisy, shares_of(list(state.noisy.values()), state), strict=True))
+    if math.inf in each.values():
+        return -account.charged - 1
+    left = 1 - sum(noisy.charged * Fraction(each[name]) for name, noisy in state.noisy.items())
+    return math.floor(left / Fraction(each[account.name]))
+
+
+def left_of_noise(state: State) -> dict[str, int]:
+    """`remaining` of each noise of the rule "exact", if only labels of that one follow."""
+    return {noisy.short_name: remaining(state, noisy) or 0 for noisy in state.noisy.values()}
+
+
+def shares_of(noisy: Sequence[NoisyLabels], state: State) -> tuple[float, ...]:
+    """What a label of each takes of the budget; see `darrm.accounting.ladder_filter`."""
+    kinds = tuple(Noise(one.sigma, one.sigma_check, one.max_affected) for one in noisy)
+    return shares(kinds, state.total_epsilon, state.total_delta)
+
+
+def _total_of_noise(noisy: Sequence[NoisyLabels], delta: float) -> float:
+    """The total epsilon of the charged labels, whose numbers do not depend on what was released."""
+    if len(noisy) == 1:
+        return upper_of_any_votes(noisy[0], noisy[0].charged, delta)
+    level = padded = 0.0
+    for one in noisy:
+        mu, pad = any_votes_profile(one.sigma, one.charged, delta / len(noisy), one.max_affected, one.sigma_check)
+        level, padded = (level + mu * mu) * (1 + 1e-15), padded + pad
+    return gdp_epsilon(math.sqrt(level) * (1 + 1e-15), delta - padded * (1 + 1e-15))
+
+
 @lru_cache(maxsize=64)
-def _noisy_within(noise: tuple[float, int], epsilon: float, delta: float, most: int) -> int:
+def _noisy_within(noise: tuple[float, int, float | None], epsilon: float, delta: float, most: int) -> int:
     """The number of labels, at most ``most``; one total tells where these are within the budget."""
     noisy = NoisyLabels.of(*noise)
     if upper_of_any_votes(noisy, most, delta) <= epsilon:

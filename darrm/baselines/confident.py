@@ -27,8 +27,8 @@ def best_threshold(cost: Callable[[float], float], problem: ByGroups, sigma: flo
     at = np.linspace(problem.K / problem.n_classes - reach, problem.K + reach, _THRESHOLDS)
     least = at[int(np.argmin([cost(threshold) for threshold in at.tolist()]))]
     step = float(at[1] - at[0])
-    bounds, options = (least - step, least + step), {"xatol": step * _NEAR}
-    found = minimize_scalar(cost, bounds=bounds, method="bounded", options=options)
+    bounds = float(least - step), float(least + step)
+    found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": step * _NEAR})
     return float(found.x)
 
 
@@ -42,7 +42,7 @@ def _family(problem: ByGroups, objective: Objective) -> Family:
         labels, largest = GaussianNoisyMax(sigma).chances(counts), counts[:, :1]
 
         def table(threshold: float) -> Array:
-            ahead = (largest - threshold) / (WIDER * sigma)
+            ahead = np.asarray((largest - threshold) / (WIDER * sigma), dtype=np.float64)
             chances = np.hstack([normal.distribution(ahead) * labels, normal.distribution(-ahead)])
             return of_all_votes(chances, problem)
 

@@ -45,7 +45,8 @@ def command() -> None:
 )
 @common.choice(
     "--rule",
-    "exact: labels of the design or noisy max in FILE only; when to stop may depend on earlier releases. in-advance: "
+    "exact: labels of the design or noisy max in FILE only, or of noisy max of several sigmas (--noisy-max); when to "
+    "stop, and the next sigma, may depend on earlier releases. in-advance: "
     "several designs and mechanisms, with the smallest total; charges must not depend on releases and are fixed in "
     "advance, unless all are labels of fixed voters. renyi-filter: several designs and mechanisms of fresh voters, a "
     "privacy filter; each charge may depend on earlier releases. basic-filter: the same with sums of epsilons and "
@@ -57,17 +58,29 @@ def command() -> None:
     former={"composed": "in-advance", "renyi": "renyi-filter", "basic": "basic-filter"},
 )
 @click.option(
+    "--noisy-max",
+    multiple=True,
+    type=common.Numbers(),
+    metavar="SIGMA",
+    help="With the rule exact: labels of noisy max with Gaussian noise of this sigma too, for any votes; repeat it for "
+    "each. Labels of more noise are charged as those of the next smaller sigma.",
+)
+@click.option(
     "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."
 )
 @common.json_option
-def create(ledger: Path | str, file: Path | None, as_json: bool, **values: Any) -> None:
+def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as_json: bool, **values: Any) -> None:
     """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms.
 
     LEDGER is a path, or a postgresql:// URL.
     """
     from darrm.accounting.ledger import Ledger
+    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
-    made = Ledger.create(ledger, None if file is None else common.load_release(file), **values)
+    of_file: Any = [] if file is None else [common.load_release(file)]
+    t = getattr(of_file[0], "max_affected", 1) if of_file else 1
+    listed = [*of_file, *(GaussianNoisyMax(sigma, max_affected=t) for sigma in noisy_max)]
+    made = Ledger.create(ledger, listed if len(listed) > 1 else next(iter(listed), None), **values)
     _show(made, as_json)
     common.wrote(made.path)
 
@@ -320,6 +333,8 @@ def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, b
 
 def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Sequence[ByGroups]) -> str:
     left = "any number left" if status["left"] is None else f"{status['left']} left"
+    if status["left_of"]:
+        left = f"left of one alone: {', '.join(f'{n} of {noise}' for noise, n in status['left_of'].items())}"
     whole = f"the whole budget, {budget}"
     if status["voters"] == "fixed" and status["left"] is None:
         from darrm.accounting.fixed import fixed_voters
@@ -333,7 +348,7 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Se
                 voters = f"({wording.at_least(price)}, {wording.exactly(status['total_delta'])})"
                 whole = f"the cost of the voters, {voters}" if voters != spent else ""
     asked = ""
-    if status["left"] != 0 and status["released"] and whole:
+    if any(status["left_of"].values() or [status["left"] != 0]) and status["released"] and whole:
         asked = f"; if the number of labels depends on the labels themselves, count {whole}, instead"
     return (
         f"Privacy budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, "

@@ -16,6 +16,7 @@ from scipy.stats import norm
 import darrm
 from darrm.accounting import Ledger, compose, filters, max_queries
 from darrm.accounting.ladder import any_votes_epsilon, any_votes_profile
+from darrm.accounting.ladder_filter import Noise, shares
 from darrm.accounting.mixed import noisy_curve
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, LaplaceNoisyMax
 
@@ -44,8 +45,9 @@ def test_one_noise_is_charged_up_to_its_total(tmp_path: Path) -> None:
         ledger.charge(NOISY, 1, ids=["b"])
     with pytest.raises(darrm.BudgetError, match="4 of 5 are released"):
         ledger.charge(NOISY, 2)
-    with pytest.raises(darrm.InputError, match="is for another design, or other noise"):
-        ledger.charge(GaussianNoisyMax(3.6))
+    with pytest.raises(darrm.InputError, match="is for another design, or more noise"):
+        ledger.charge(GaussianNoisyMax(3.4))
+    assert ledger.remaining(GaussianNoisyMax(3.6)) == 1  # charged as a label of the ledger's noise
     with ledger.releasing(NOISY, 1, tmp_path / "labels.csv") as file:
         file.write(b"id,label\n1,3\n")
     again = Ledger(tmp_path / "ledger.json")
@@ -190,7 +192,7 @@ def test_noise_where_one_record_changes_several_votes(tmp_path: Path, rule: str)
     assert ledger.status()["affected_votes"] == 2
     assert "changes 2 votes of noisy max at most, or adds or takes away as many" in ledger.status()["condition"]
     assert ledger.status()["charges"][0]["what"].endswith("sigma 7, max_affected 2")
-    with pytest.raises(darrm.InputError, match=r"max_affected = 2. Got 1|or other noise"):
+    with pytest.raises(darrm.InputError, match=r"max_affected = 2. Got 1|or more noise"):
         ledger.charge(GaussianNoisyMax(7.0))
     forged(path, "fewer.db", max_affected=1)
     with pytest.raises(darrm.InputError, match="does not match its name"):
@@ -265,14 +267,91 @@ def test_the_curve_of_many_labels_is_above_the_exact_composition() -> None:
 @pytest.mark.every
 @pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
 def test_labels_after_a_check_are_not_charged_as_labels_alone(tmp_path: Path, rule: str) -> None:
-    """Their noise has a sigma too, and each check costs beside it."""
+    """Their noise has a sigma too, and each check costs beside it; a cap on labels is not counted."""
     checked = ConfidentNoisyMax(threshold=200, sigma_check=150, sigma=40, answers=286)
     budget: dict[str, Any] = {"total_epsilon": 4, "total_delta": 1e-5, "voters": "fresh", "rule": rule}
-    with pytest.raises(darrm.InputError, match="does not count the checks of ConfidentNoisyMax"):
+    with pytest.raises(darrm.InputError, match=r"does not count a cap on labels\. Make it without answers"):
         Ledger.create(tmp_path / "of_one.json", checked, **budget)
     assert not list(tmp_path.glob("of_one.json"))
     if rule != "exact":
         ledger = Ledger.create(tmp_path / "ledger.json", **budget)
-        with pytest.raises(darrm.InputError, match="does not count the checks of ConfidentNoisyMax"):
+        with pytest.raises(darrm.InputError, match="does not count a cap on labels"):
             ledger.charge(checked, 640)
         assert ledger.spent() == (0, 0)
+
+
+@pytest.mark.parametrize("rule", ["renyi-filter", *thorough("exact", "in-advance")])
+def test_every_query_is_charged_as_a_check_and_a_label(tmp_path: Path, rule: str) -> None:
+    """Whatever its threshold; fewer than labels alone, and as many as by `compose` where that is the rule."""
+    checked, path = ConfidentNoisyMax(7, 8.0, 4.0), tmp_path / "ledger.db"
+    made = checked if rule == "exact" else None
+    ledger = Ledger.create(path, made, rule=rule, voters="fresh", **BUDGET)
+    left = ledger.remaining(checked)
+    assert left is not None
+    if rule == "renyi-filter":
+        order = ledgers.content(path)["order"]
+        each = float(checked.rdp([order])[0])
+        assert filters.of_noisy_max(4.0, order, 1, 8.0).divergence == pytest.approx(each, rel=1e-14)
+        assert each > order / 16
+        assert left == int(filters.filter_at(order, 1e-6, 4.0, 1e-5).divergence / each)
+    else:
+        assert left == max_queries(checked, 4.0, 1e-5)
+    ledger.charge(checked, left)
+    assert Ledger(path).remaining(ConfidentNoisyMax(99, 8.0, 4.0)) == 0
+    assert compose(checked, left, delta=1e-5).upper * (1 - 1e-6) <= ledger.spent()[0] <= 4
+    assert ledger.status()["charges"][0]["what"].endswith("sigma 4, of a check 8")
+    with pytest.raises(darrm.BudgetError, match="overspend"):
+        ledger.charge(checked)
+    if rule == "exact":
+        with pytest.raises(darrm.InputError, match="or more noise"):
+            ledger.charge(GaussianNoisyMax(4.0))
+        forged(path, "wider.db", check_hex=None)
+        with pytest.raises(darrm.InputError, match="does not match its name"):
+            Ledger(tmp_path / "wider.db")
+
+
+@pytest.mark.thorough
+def test_several_sigmas_share_a_budget_along_the_way(tmp_path: Path) -> None:
+    """Each takes its share, and more noise than a listed one is charged as that."""
+    noises, path = [GaussianNoisyMax(8.0), GaussianNoisyMax(16.0)], tmp_path / "ledger.db"
+    ledger = Ledger.create(path, noises, **BUDGET)
+    each = shares((Noise(8.0), Noise(16.0)), 4.0, 1e-5)
+    assert [ledger.remaining(noise) for noise in noises] == [int(1 / share) for share in each]
+    assert ledger.status()["left"] is None
+    assert ledger.status()["left_of"] == {"sigma 8": int(1 / each[0]), "sigma 16": int(1 / each[1])}
+    ledger.charge(noises[1], 10)
+    ledger.charge(GaussianNoisyMax(11.0, K=250, classes=10), 4)
+    with ledger.lease(GaussianNoisyMax(300.0), 5) as lease:
+        lease.take(2)
+    assert (ledger.released(noises[0]), ledger.released(noises[1])) == (4, 12)
+    left = 1 - 4 * each[0] - 12 * each[1]
+    assert [Ledger(path).remaining(noise) for noise in noises] == [int(left / share) for share in each]
+    with pytest.raises(darrm.BudgetError, match=f"{int(left / each[0])} are left"):
+        ledger.charge(noises[0], int(left / each[0]) + 1)
+    ledger.charge(noises[0], int(left / each[0]))
+    total = darrm.accounting.gaussian.gdp_epsilon(math.sqrt(24 / 256 + 2 * ledger.released(noises[0]) / 64), 1e-5)
+    assert 0.7 * total < ledger.spent()[0] < min(total, 4)
+    for wrong, match in (
+        (GaussianNoisyMax(7.9), "or more noise"),
+        (GaussianNoisyMax(9.0, max_affected=2), "or more noise"),
+    ):
+        with pytest.raises(darrm.InputError, match=match):
+            ledger.charge(wrong)
+        assert ledger.remaining(wrong) == 0
+
+
+@pytest.mark.thorough
+def test_lists_of_noise_that_a_ledger_does_not_take(tmp_path: Path) -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.1)
+    for listed, rule, match in (
+        ([NOISY, design], "exact", "A list is of noisy max .* Got Design"),
+        ([NOISY, LaplaceNoisyMax(0.5)], "exact", "Got LaplaceNoisyMax"),
+        ([NOISY, GaussianNoisyMax(4.0)], "in-advance", "Got rule 'in-advance'"),
+        ([NOISY, GaussianNoisyMax(4.0, max_affected=2)], "exact", "Got 1 and 2"),
+        ([NOISY, ConfidentNoisyMax(3, 4.0, 5.0, answers=2)], "exact", "does not count a cap"),
+    ):
+        with pytest.raises(darrm.InputError, match=match):
+            Ledger.create(tmp_path / "ledger.db", listed, rule=rule, voters="fresh", **BUDGET)  # type: ignore[arg-type]
+    with pytest.raises(darrm.BudgetError, match="does not cover one label with noise of sigma 1"):
+        Ledger.create(tmp_path / "ledger.db", [NOISY, GaussianNoisyMax(1.0)], **BUDGET)
+    assert not list(tmp_path.iterdir())
