@@ -102,7 +102,7 @@ def any_votes_epsilon(
     return gdp_epsilon(math.sqrt(found.level) * (1 + 1e-15), left) if left > 0 else math.inf
 
 
-def any_votes_sigma(queries: int, epsilon: float, delta: float, affected: int = 1) -> float:
+def any_votes_sigma(queries: int, epsilon: float, delta: float, affected: int = 1, wider: float | None = None) -> float:
     """Nearly the least sigma with which labels of any votes cost at most ``epsilon``, by `any_votes_epsilon` or counts.
 
     Parameters
@@ -112,6 +112,8 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float, affected: int = 
     delta : float in (0, 1)
     affected : int
         As of `any_votes_epsilon`.
+    wider : float, optional
+        The noise of a check before each label, in units of sigma.
 
     Examples
     --------
@@ -119,15 +121,20 @@ def any_votes_sigma(queries: int, epsilon: float, delta: float, affected: int = 
     >>> round(any_votes_sigma(1000, 4.0, 1e-5), 1)
     38.9
     """
+
+    def checks(sigma: float) -> Checks | None:
+        return None if wider is None else Checks(0.0, wider * sigma, queries)
+
     best = gnmax_sigma_analytic(epsilon, delta) * math.sqrt(queries) * affected * (1 + 1e-6)
+    best *= 1.0 if wider is None else math.sqrt(1 + 0.5 / wider**2)
     if queries <= FIRST:
         return best
     level, sigma = gdp_mu(epsilon, delta * (1 - PADS)) ** 2, best
     for _ in range(_TRIES):
         if not climbs(sigma / affected, queries, delta):
             break
-        found = _together(sigma, queries, delta, None, affected)
-        if found.level <= level and any_votes_epsilon(sigma, queries, delta, None, affected) <= epsilon:
+        found = _together(sigma, queries, delta, checks(sigma), affected)
+        if found.level <= level and any_votes_epsilon(sigma, queries, delta, checks(sigma), affected) <= epsilon:
             best = min(best, sigma)
             if found.level >= level * (1 - 1e-3):
                 break

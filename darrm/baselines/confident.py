@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from darrm.baselines.baseline import Baseline, Family
@@ -32,6 +33,12 @@ def best_threshold(cost: Callable[[float], float], problem: ByGroups, sigma: flo
     return float(found.x)
 
 
+def with_check(labels: Array, largest: NDArray[np.int64], threshold: float, sigma_check: float) -> Array:
+    """The probabilities of classes and, last, "none", from those of labels without a check, and the largest counts."""
+    ahead = np.asarray((largest - threshold) / sigma_check, dtype=np.float64)
+    return np.hstack([normal.distribution(ahead) * labels, normal.distribution(-ahead)])
+
+
 def _family(problem: ByGroups, objective: Objective) -> Family:
     counts = sorted_counts(problem.K, problem.n_classes)
 
@@ -42,9 +49,7 @@ def _family(problem: ByGroups, objective: Objective) -> Family:
         labels, largest = GaussianNoisyMax(sigma).chances(counts), counts[:, :1]
 
         def table(threshold: float) -> Array:
-            ahead = np.asarray((largest - threshold) / (WIDER * sigma), dtype=np.float64)
-            chances = np.hstack([normal.distribution(ahead) * labels, normal.distribution(-ahead)])
-            return of_all_votes(chances, problem)
+            return of_all_votes(with_check(labels, largest, threshold, WIDER * sigma), problem)
 
         threshold = best_threshold(lambda at: cost_of(table(at), problem, objective), problem, sigma)
         return threshold, table(threshold)

@@ -16,7 +16,7 @@ from darrm.show import wording
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
     from darrm.design.design import Design
-    from darrm.mechanisms.noisy_max import GaussianNoisyMax
+    from darrm.mechanisms.confident_noisy_max import Noisy
 
 
 @click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
@@ -104,7 +104,7 @@ def command(
 
 
 def _of_noisy_max(
-    mechanism: GaussianNoisyMax,
+    mechanism: Noisy,
     queries: int | None,
     total_epsilon: Any,
     delta: float,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from darrm.design.design import Design
-    from darrm.mechanisms.noisy_max import GaussianNoisyMax
+    from darrm.mechanisms.confident_noisy_max import Noisy
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
 
@@ -314,14 +314,14 @@ def take_prior(text: str) -> Prior:
     return taken
 
 
-def load_release(file: Path) -> Design | GaussianNoisyMax:
-    """What releases labels by ``file``: a design, or noisy max."""
+def load_release(file: Path) -> Design | Noisy:
+    """What releases labels by ``file``: a design, or noisy max with or without a check before each label."""
     from darrm.storage.kinds import kind_of
 
     if kind_of(file) == "mechanism":
-        from darrm.mechanisms.noisy_max import GaussianNoisyMax
+        from darrm.mechanisms.confident_noisy_max import load_noisy_max
 
-        return GaussianNoisyMax.load(file)
+        return load_noisy_max(file)
     from darrm.design.design import load
 
     return load(file)

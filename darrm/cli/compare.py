@@ -294,7 +294,6 @@ def _at_one_total(
         "m": "--m",
         "delta": "--delta",
         "objective": "--objective",
-        "none": "--none",
         "draws": "--draws",
     }.items():
         if values.pop(name) is not None:

@@ -19,7 +19,7 @@ from darrm.show import wording
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Balance, Ledger
     from darrm.design.design import Design
-    from darrm.mechanisms.noisy_max import GaussianNoisyMax
+    from darrm.mechanisms.confident_noisy_max import Noisy
     from darrm.problem.groups import ByGroups
 
 
@@ -194,9 +194,7 @@ def export(ledger: Path | str, out: Path, as_json: bool) -> None:
     common.wrote(out)
 
 
-def _show(
-    ledger: Ledger, as_json: bool, design: Design | GaussianNoisyMax | None = None, recovered: Sequence[str] = ()
-) -> None:
+def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, recovered: Sequence[str] = ()) -> None:
     status = ledger.status()
     if design is not None:
         status["left"] = ledger.remaining(design)

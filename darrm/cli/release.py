@@ -26,8 +26,8 @@ from darrm.show import typed, wording
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import Design
+    from darrm.mechanisms.confident_noisy_max import Noisy
     from darrm.mechanisms.label_key import LabelKey
-    from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
 _BY_KEY = (
     "All randomness is computed from the key. A guarantee of the labels alone is then computational, and holds if the "
@@ -243,7 +243,9 @@ def _digest(made: Any) -> str:
     from darrm.accounting.accounts import Labels, NoisyLabels
     from darrm.design.design import Design
 
-    return Labels.of(made).name if isinstance(made, Design) else NoisyLabels.of(made.sigma, made.max_affected).name
+    if isinstance(made, Design):
+        return Labels.of(made).name
+    return NoisyLabels.of(made.sigma, made.max_affected, getattr(made, "sigma_check", None)).name
 
 
 def _of_charge(ledger: Ledger, made: Any, charged: int) -> dict[str, Any]:
@@ -257,10 +259,11 @@ def _of_charge(ledger: Ledger, made: Any, charged: int) -> dict[str, Any]:
     return {"ledger_path": str(ledger.path), "charged": charged, "left": ledger.remaining(made), **named}
 
 
-def _draws(made: Design | GaussianNoisyMax, key: LabelKey | None) -> Callable[[Any], tuple[Any, bytes]]:
+def _draws(made: Design | Noisy, key: LabelKey | None) -> Callable[[Any], tuple[Any, bytes]]:
     """The labels of a block of votes, and the tags of its rows by a key."""
     from darrm import votes
     from darrm.design.design import Design
+    from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax
     from darrm.mechanisms.decision import PrivateDecision
 
     if isinstance(made, Design):
@@ -270,6 +273,8 @@ def _draws(made: Design | GaussianNoisyMax, key: LabelKey | None) -> Callable[[A
         return lambda block: (mechanism.release(block.votes, public=True), b"")
     classes, noisy = made.classes or 0, made
     if key is not None:
+        if isinstance(noisy, ConfidentNoisyMax):
+            raise click.UsageError("--key is not for labels after a check. Leave it out.")
         return lambda block: noisy._labels_and_tags(votes.counts(block.votes, classes), block.ids, key)
     return lambda block: (
         noisy.release(votes.counts(block.votes, classes) if isinstance(block, votes.VotesBlock) else block.counts),
@@ -277,9 +282,7 @@ def _draws(made: Design | GaussianNoisyMax, key: LabelKey | None) -> Callable[[A
     )
 
 
-def _counted(
-    made: Design | GaussianNoisyMax, path: Path, layout: str, columns: str | None, key: LabelKey | None
-) -> list[Any]:
+def _counted(made: Design | Noisy, path: Path, layout: str, columns: str | None, key: LabelKey | None) -> list[Any]:
     """The counts of a file for noisy max, all at once."""
     from darrm import votes
     from darrm.design.design import Design
@@ -292,13 +295,13 @@ def _counted(
     return [votes.read_counts(path, names, tall=layout == "rows", K=made.K)]
 
 
-def _of_one_label(made: Design | GaussianNoisyMax) -> tuple[dict[str, Any], str, str]:
+def _of_one_label(made: Design | Noisy) -> tuple[dict[str, Any], str, str]:
     """The guarantee of one label, as values and in words, and a warning of answers in reversed order."""
     from darrm.design.design import Design
 
     if not isinstance(made, Design):
         nothing = {"epsilon_of_one_label": None, "delta_of_one_label": None}
-        noise = f"Noise of each count: Gaussian, sigma {made.sigma:.6g}."
+        noise = f"Noise of each count: Gaussian, sigma {made.sigma:.6g}{wording.of_check(made)}."
         return {**nothing, "mechanism": made.as_dict()}, f"{noise} {wording.of_noisy_max(made.problem, 'A total')}", ""
     guarantee = {
         "epsilon_of_one_label": _of_kinds(made.problem, lambda kind: kind.release_epsilon),

@@ -14,7 +14,7 @@ from darrm.cli.endings import current
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
-    from darrm.mechanisms.noisy_max import GaussianNoisyMax
+    from darrm.mechanisms.confident_noisy_max import Noisy
 
 _QUERIES = (100, 10, 1)
 
@@ -54,7 +54,7 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
     return words
 
 
-def suggest_release(file: Path | None, design: Design | GaussianNoisyMax, ledger: Path | None = None) -> None:
+def suggest_release(file: Path | None, design: Design | Noisy, ledger: Path | None = None) -> None:
     """Suggest `darrm release` for the user's votes."""
     problem: Any = design.problem
     last = getattr(problem, "n_classes", 2) - 1

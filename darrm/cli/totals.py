@@ -55,6 +55,11 @@ options = common.options(
         help="C00,C01,..., row by row, where Cry is the cost of answer r if the truth is y [0 if r is y, else 1]. "
         f"{common.NOT_RESTING}",
     ),
+    common.number(
+        "--none",
+        "Allow a further answer, none of the classes, at this cost, where a wrong label costs 1, e.g. .2. --cost may "
+        "have a further row in place of it.",
+    ),
     click.option(
         "--ordered",
         is_flag=True,
@@ -98,6 +103,9 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     if cost is not None:
         count = len(classes) if isinstance(classes, list) else classes
         taken["cost"] = typed.cost_rows(typed.numbers("--cost", cost), count if isinstance(count, int) else 2)
+    none = values.pop("none", None)
+    if none is not None or len(taken.get("cost", ())) > len(next(iter(taken.get("cost", ())), ())):
+        taken["none"] = True if none is None else none
     return taken
 
 

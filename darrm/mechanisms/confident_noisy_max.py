@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from fractions import Fraction
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import check_count, check_orders, check_positive, real
 from darrm.errors import InputError
-from darrm.mechanisms.counted_votes import OfCounts, Sparse, checked_votes
+from darrm.mechanisms.counted_votes import Sparse, checked_votes
+from darrm.mechanisms.filed import Filed
 from darrm.mechanisms.label_chances import Chances
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
 from darrm.numerics import normal
@@ -19,7 +23,7 @@ from darrm.randomness.digits import gaussian, reach
 from darrm.randomness.words import word_source
 
 
-class ConfidentNoisyMax(OfCounts):
+class ConfidentNoisyMax(Filed):
     """Confident-GNMax: a label of GNMax if the largest count + noise is at least a threshold, and "none" if it is not.
 
         max_j n_j + N(0, sigma_check^2) >= threshold,   then   argmax_j n_j + N(0, sigma^2) with fresh noise
@@ -33,9 +37,12 @@ class ConfidentNoisyMax(OfCounts):
     answers : int, optional
         The most labels that this object ever gives, fixed before the first query. A total by
         `darrm.accounting.compose` is for as many labels. Without it, each query may have a label.
-    K, classes : int, optional
+    K : int, optional
+    classes : int, or names, optional
         `release` takes only rows of K votes for that many classes. An exact total needs both. The totals of any votes
         hold without them.
+    voters : sequence of K names, optional
+        The names of the voters' columns in votes files.
     max_affected : int, default 1
         How many votes of each query one record can change. With more than one, totals are those of any votes.
 
@@ -43,6 +50,8 @@ class ConfidentNoisyMax(OfCounts):
     ----------
     given : int
         How many labels were given so far.
+    problem : VoterModel or None
+        The K voters, whose votes are not private, of which ``max_affected`` can change, and their classes.
 
     Raises
     ------
@@ -85,7 +94,8 @@ class ConfidentNoisyMax(OfCounts):
         *,
         answers: int | None = None,
         K: int | None = None,
-        classes: int | None = None,
+        classes: int | Iterable[str] | None = None,
+        voters: Iterable[str] | None = None,
         max_affected: int = 1,
     ) -> None:
         self.threshold = real("threshold", threshold, ends="()")
@@ -93,10 +103,14 @@ class ConfidentNoisyMax(OfCounts):
         self.sigma = check_positive("sigma", sigma)
         self.answers = None if answers is None else check_count("answers", answers)
         self.max_affected = check_count("max_affected", max_affected)
-        super().__init__(K, classes)
+        super().__init__(K, classes, voters, none=True)
         self._label = GaussianNoisyMax(self.sigma)
         self._given: list[int] = [0]
         self._one_at_a_time = Lock()
+
+    def as_dict(self) -> dict[str, object]:
+        """The mechanism as plain JSON values: those of its file. A cap counts the labels of one object made from it."""
+        return super().as_dict() | ({} if self.answers is None else {"answers": self.answers})
 
     @property
     def given(self) -> int:
@@ -198,3 +212,12 @@ class ConfidentNoisyMax(OfCounts):
             labels[at] = self._label._labels(votes[at], words)
             self._given[0] += at.size
             return labels
+
+
+Noisy: TypeAlias = GaussianNoisyMax | ConfidentNoisyMax
+
+
+def load_noisy_max(path: str | os.PathLike[str]) -> Noisy:
+    """Read a file of `GaussianNoisyMax.save` or `ConfidentNoisyMax.save`."""
+    found: Noisy = Filed.load(path)  # type: ignore[assignment]  # these are all that have files
+    return found

@@ -82,6 +82,8 @@ class OfCounts(ABC):
         K: int | None,
         classes: int | Iterable[str] | None,
         voters: Iterable[str] | None = None,
+        *,
+        none: bool = False,
     ) -> None:
         if (K is None) != (classes is None):
             raise InputError(
@@ -94,7 +96,7 @@ class OfCounts(ABC):
             self.problem: VoterModel | None = None
         else:
             teachers = VoterGroup(check_count("K", K), math.inf, max_affected=self.max_affected, names=voters)
-            self.problem = VoterModel([teachers], classes, self.max_affected)
+            self.problem = VoterModel([teachers], classes, self.max_affected, none=none)
         self.K = None if self.problem is None else self.problem.K
         self.classes = None if self.problem is None else self.problem.n_classes
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import check_count, check_orders, check_positive
-from darrm.design.columns import check_design_file
-from darrm.design.content import headed
 from darrm.errors import InputError
 from darrm.mechanisms.counted_votes import OfCounts, Sparse, checked_votes
+from darrm.mechanisms.filed import Filed
 from darrm.mechanisms.label_chances import GAUSSIAN, LAPLACE, Chances, Noise, of_noise
 from darrm.mechanisms.label_key import Key, LabelKey, keyed_words, law_of
 from darrm.numerics.arrays import Array
@@ -27,12 +24,9 @@ from darrm.randomness.digits import Deviates, gaussian, laplace, winners
 from darrm.randomness.keyed import KeyedWords
 from darrm.randomness.others import BELOW_GAUSSIAN, BELOW_LAPLACE, Below, beyond
 from darrm.randomness.words import word_source
-from darrm.storage import sealed_json
 from darrm.votes.rows import Texts
 
-FORMAT, VERSION = "darrm-mechanism", 1
 _MOST = Fraction(10) ** 300
-_AGAIN = "Write it again with GaussianNoisyMax.save (darrm plan --out)."
 _AT_ONCE = 1 << 22  # deviates, for memory: some 400 MB
 _KEYED = 1 << 16  # the same by key
 
@@ -204,7 +198,7 @@ def _dense(votes: NDArray[np.int64] | Sparse) -> NDArray[np.int64]:
     )
 
 
-class GaussianNoisyMax(NoisyMax):
+class GaussianNoisyMax(NoisyMax, Filed):
     """GNMax: the largest of counts + Gaussian noise of standard deviation sigma.
 
         (lambda, lambda / sigma^2)-RDP for every lambda > 1
@@ -273,62 +267,6 @@ class GaussianNoisyMax(NoisyMax):
     @property
     def _rate(self) -> Fraction:
         return 1 / Fraction(self.sigma)
-
-    def as_dict(self) -> dict[str, object]:
-        """The mechanism as plain JSON values: those of its file."""
-        model = self.problem
-        given = {} if model is None else {"K": model.K, "classes": model.classes, "voters": model.voters}
-        given |= {"max_affected": self.max_affected} if self.max_affected > 1 else {}
-        return {"mechanism": type(self).__name__, "sigma": self.sigma, **given}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the mechanism, its voters and classes to a file that `load` and `darrm release` read.
-
-        Raises
-        ------
-        InputError
-            If it has no K and classes, or the name ends as that of a table.
-        OutputError
-            If the path cannot be written.
-        """
-        if self.problem is None:
-            raise InputError(
-                "A file of noisy max holds the numbers of voters and classes. Got a mechanism for any. Make it with K "
-                "and classes."
-            )
-        check_design_file(path)
-        sealed_json.write(path, headed(self.as_dict(), FORMAT, VERSION))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GaussianNoisyMax:
-        """Read a file of `save`.
-
-        Raises
-        ------
-        InputError
-            If the file is missing, foreign, truncated or edited.
-
-        Examples
-        --------
-        >>> import darrm
-        >>> darrm.mechanisms.GaussianNoisyMax(sigma=4.0, K=10, classes=["cat", "dog"]).save("noisy.json")
-        >>> darrm.mechanisms.GaussianNoisyMax.load("noisy.json")
-        GaussianNoisyMax(sigma=4.0, K=10, classes=('cat', 'dog'))
-        """
-        name = Path(path)
-        content = sealed_json.read(name, FORMAT, VERSION, "mechanism", _AGAIN)
-        given = {
-            key: value for key, value in content.items() if key not in ("format", "version", "made_with", "sha256")
-        }
-        try:
-            if given.pop("mechanism") != cls.__name__:
-                raise InputError(f"its mechanism is not {cls.__name__}")
-            made = cls(**given)
-            if made.problem is None:
-                raise InputError("K and classes are missing")
-            return made
-        except (KeyError, TypeError, InputError) as error:
-            raise InputError(f"{name} is not a valid file of noisy max ({error}). {_AGAIN}") from error
 
     def rdp(self, orders: ArrayLike) -> Array:
         """lambda max_affected^2 / sigma^2 for one label, for any number of votes and classes; nats."""

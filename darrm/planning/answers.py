@@ -10,7 +10,7 @@ from darrm._lazy import view
 from darrm.baselines.entries import Comparison, OfKind
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.mechanisms.noisy_max import GaussianNoisyMax
+from darrm.mechanisms.confident_noisy_max import Noisy
 from darrm.numerics.printed import at_least, exactly
 from darrm.planning.dependence import Dependence
 from darrm.problem.groups import ByGroups, called
@@ -44,9 +44,9 @@ class Plan:
 
     Attributes
     ----------
-    chosen : Design or GaussianNoisyMax
+    chosen : Design, GaussianNoisyMax or ConfidentNoisyMax
         What to save, to release labels by, and to charge to a ledger: a design, or noisy max where the voters are
-        non-private and too many for a table.
+        non-private and too many for a table, with or without a check before each label.
     design : Design
         ``chosen``, if it is a design; else an `InputError`.
     problem : MajorityProblem, DecisionProblem or VoterModel
@@ -93,6 +93,8 @@ class Plan:
     of : mapping from str to OfKind
         Where each group has a budget of its own, ``total_epsilon``, ``spent`` and ``fallback`` of each kind of change,
         such as ``of["group 1"]``; those of the plan are then the largest. Empty if all changes have one budget.
+    none, cost : float
+        Where labels may be "none": the probability of it, and the expected cost of a label. Else NaN.
     counts : float
         With a known randomizer: the counts of the votes of all queries together are (counts, total_delta)-DP against
         somebody who sees them, but no vote. Else NaN.
@@ -101,7 +103,7 @@ class Plan:
         collude: none, one, and a quarter of them. Else, and without a comparison, empty.
     """
 
-    chosen: Design | GaussianNoisyMax
+    chosen: Design | Noisy
     queries: int
     total_epsilon: float
     total_delta: float
@@ -123,6 +125,8 @@ class Plan:
     counts: float = math.nan
     of: Mapping[str, OfKind] = field(default_factory=dict)
     if_colluding: Mapping[int, float] = field(default_factory=dict)
+    none: float = math.nan
+    cost: float = math.nan
 
     @property
     def design(self) -> Design:

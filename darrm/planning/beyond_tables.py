@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 
@@ -11,9 +12,12 @@ from darrm._validation import MAX_CLASSES
 from darrm.accounting.composition import compose
 from darrm.accounting.ladder import any_votes_sigma
 from darrm.accounting.search import Budget
+from darrm.baselines.confident import WIDER, best_threshold, with_check
 from darrm.certificate.engines import engine
 from darrm.errors import InputError, SolverError
+from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax, Noisy
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
+from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.objectives import OfVoters
 from darrm.planning.answers import Plan
@@ -27,17 +31,17 @@ _DRAWS = 1000  # of votes, whose mean error rate is within a percent or two
 
 
 def beyond_tables(
-    groups: Sequence[VoterGroup], max_affected: object, classes: object, adjacency: str
+    groups: Sequence[VoterGroup], max_affected: object, classes: object, adjacency: str, none: bool = False
 ) -> VoterModel | None:
     """The voters, if they are non-private and no table fits, even if they are one group."""
     if not without_privacy(groups):
         return None
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
-    model = VoterModel(groups, classes, reached, adjacency)  # type: ignore[arg-type]  # which it checks
+    model = VoterModel(groups, classes, reached, adjacency, none)  # type: ignore[arg-type]  # which it checks
     if model.n_classes > MAX_CLASSES:
         return model
     merged = VoterGroup(model.K, math.inf, max_affected=reached)
-    problem = DecisionProblem([merged], 1.0, 0.5, model.classes, reached, model.adjacency)
+    problem = DecisionProblem([merged], 1.0, 0.5, model.classes, reached, model.adjacency, none)
     try:
         engine(problem).check_size(problem)
     except InputError:
@@ -48,18 +52,27 @@ def beyond_tables(
 def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None) -> Plan:
     """Noisy max with nearly the least noise for the budget, and its error rates under the accuracy of ``objective``.
 
-    The total is that of any votes, whatever the numbers of voters and classes.
+    Where labels may be "none", that or Confident-GNMax: what costs less by the objective. The total is that of any
+    votes, whatever the numbers of voters and classes.
     """
-    kind, total = GaussianNoisyMax, (budget.queries, budget.epsilon, budget.delta)
+    total = budget.queries, budget.epsilon, budget.delta
+    held: _Held = {"K": model.K, "classes": model.classes, "voters": model.voters, "max_affected": model.max_affected}
+    drawn = None if objective is None else _Drawn(model, objective)
     try:
         with ends_at(budget.until):
-            sigma = any_votes_sigma(*total, model.max_affected)
-            made = kind(sigma, max_affected=model.max_affected)
-            spent = compose(made, budget.queries, delta=budget.delta).upper
+            chosen: Noisy
+            chosen = GaussianNoisyMax(any_votes_sigma(*total, model.max_affected), **held)
+            if model.none and drawn is not None:
+                sigma = any_votes_sigma(*total, model.max_affected, WIDER)
+                confident = ConfidentNoisyMax(drawn.threshold(sigma), WIDER * sigma, sigma, **held)
+                chosen = confident if drawn.cost(confident) < drawn.cost(chosen) else chosen
+            any_votes = type(chosen)(
+                *(getattr(chosen, name) for name in chosen._parameters), max_affected=model.max_affected
+            )
+            spent = compose(any_votes, budget.queries, delta=budget.delta).upper
     except OutOfTime:
         raise SolverError("The time limit ended before the noise was found. Pass half a minute or more.") from None
-    chosen = kind(sigma, K=model.K, classes=model.classes, voters=model.voters, max_affected=model.max_affected)
-    rates = (math.nan,) * 3 if objective is None else _rates(chosen, model, objective)
+    rates = (math.nan,) * 3 if drawn is None else drawn.rates(chosen)
     wrong, disagreement, without_noise = rates
     return Plan(
         chosen,
@@ -76,18 +89,57 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
         None,
         of_noisy_max(model, "" if objective is None else "accuracy of the votes"),
         complete=True,
+        none=math.nan if drawn is None or not model.none else drawn.none(chosen),
+        cost=math.nan if drawn is None or not model.none else drawn.cost(chosen),
     )
 
 
-def _rates(mechanism: GaussianNoisyMax, model: VoterModel, objective: OfVoters) -> tuple[float, float, float]:
-    """The label error rate, the disagreement rate, and the error rate without noise, as means over drawn votes."""
-    rng = np.random.default_rng(0)  # the same figures on every run; nothing is released from these votes
-    truth = rng.choice(model.n_classes, _DRAWS, p=objective.prior)
-    counts = np.zeros((_DRAWS, model.n_classes), dtype=np.int64)
-    for group, table in zip(model.groups, objective.confusion, strict=True):
-        counts += rng.multinomial(group.count, np.array(table)[truth])
-    chances, most = mechanism.chances(counts), counts == counts.max(axis=1, keepdims=True)
-    at, shares = np.arange(_DRAWS), most / most.sum(axis=1, keepdims=True)
-    right = chances[at, truth].mean(), (chances * most).sum(axis=1).mean(), shares[at, truth].mean()
-    wrong, disagreement, without_noise = (float(max(0.0, 1 - share)) for share in right)
-    return wrong, disagreement, without_noise
+class _Held(TypedDict):
+    """The votes that a mechanism is held to."""
+
+    K: int
+    classes: int | tuple[str, ...]
+    voters: tuple[str, ...] | None
+    max_affected: int
+
+
+class _Drawn:
+    """Drawn votes of voters of known accuracy, and the truth of each row."""
+
+    def __init__(self, model: VoterModel, objective: OfVoters) -> None:
+        rng = np.random.default_rng(0)  # the same figures on every run; nothing is released from these votes
+        self._model, self._costs = model, np.array(getattr(objective, "cost", None) or np.zeros((0, 0)))
+        self._truth = rng.choice(model.n_classes, _DRAWS, p=objective.prior)
+        self._counts = np.zeros((_DRAWS, model.n_classes), dtype=np.int64)
+        for group, table in zip(model.groups, objective.confusion, strict=True):
+            self._counts += rng.multinomial(group.count, np.array(table)[self._truth])
+
+    def cost(self, mechanism: Noisy) -> float:
+        """The mean cost of a label, by the costs of all answers."""
+        return self._cost(mechanism.chances(self._counts))
+
+    def _cost(self, chances: Array) -> float:
+        return float((chances * self._costs[: chances.shape[1], self._truth].T).sum(axis=1).mean())
+
+    def none(self, mechanism: Noisy) -> float:
+        """The mean probability of "none"."""
+        return float(mechanism.chances(self._counts)[:, self._model.n_classes :].sum(axis=1).mean())
+
+    def threshold(self, sigma: float) -> float:
+        """That of the least mean cost."""
+        labels, largest = GaussianNoisyMax(sigma).chances(self._counts), self._counts.max(axis=1, keepdims=True)
+
+        def cost(threshold: float) -> float:
+            return self._cost(with_check(labels, largest, threshold, WIDER * sigma))
+
+        return best_threshold(cost, self._model, sigma)
+
+    def rates(self, mechanism: Noisy) -> tuple[float, float, float]:
+        """The label error rate, the disagreement rate, and the error rate without noise, as means."""
+        counts, truth = self._counts, self._truth
+        chances, most = mechanism.chances(counts), counts == counts.max(axis=1, keepdims=True)
+        at, shares = np.arange(_DRAWS), most / most.sum(axis=1, keepdims=True)
+        agree = (chances[:, : self._model.n_classes] * most).sum(axis=1)
+        right = chances[at, truth].mean(), agree.mean(), shares[at, truth].mean()
+        wrong, disagreement, without_noise = (float(max(0.0, 1 - share)) for share in right)
+        return wrong, disagreement, without_noise

@@ -63,6 +63,13 @@ def dependence(setting: Setting, table: Array) -> Dependence | None:
     return Dependence(share, names[often], float(mean[often]), names[constant], float(1 - prior[constant]))
 
 
+def none_rate(setting: Setting, table: Array) -> float:
+    """The probability that a label is "none"; NaN if the distribution of the votes is not known."""
+    if not isinstance(setting.objective, OfVoters):
+        return math.nan
+    return float(_law(setting, setting.objective, table)[0][-1])
+
+
 def _law(setting: Setting, objective: OfVoters, table: Array) -> tuple[Array, float]:
     """The probability of each answer, and the mean total variation between it and the probabilities given the votes."""
     problem = setting.problem(1.0, 0.5)

@@ -28,7 +28,7 @@ from darrm.planning.asked import budget_of, end_of, for_each_kind, groups_of, re
 from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import at_one_total, of_kinds
 from darrm.planning.beyond_tables import beyond_tables, noisy_max_plan
-from darrm.planning.dependence import dependence
+from darrm.planning.dependence import dependence, none_rate
 from darrm.planning.designs import design_within, planned
 from darrm.planning.majority import under_prior
 from darrm.planning.setting import Setting
@@ -213,8 +213,9 @@ def plan(
         classes = tuple(classes) if isinstance(classes, Iterator) else classes
         may_be_none, at = _of_none(none)
         plain = budget.delta > 0 and not (each or ordered) and cost is None and objective is None
-        beyond = beyond_tables(given, max_affected, classes, adjacency) if plain else None
-        if beyond is not None and prior is None and base_accuracy is None and accuracy is None:
+        beyond = beyond_tables(given, max_affected, classes, adjacency, may_be_none) if plain else None
+        unknown = prior is None and base_accuracy is None and accuracy is None
+        if beyond is not None and unknown and not may_be_none:
             return noisy_max_plan(beyond, budget, None)
         setting = setting_of(
             given,
@@ -375,6 +376,7 @@ class _Planner:
             *otherwise,
             of_kinds(budget, design, spent),
             colluding,
+            *((none_rate(setting, design.table), setting.cost(design.table)) if setting.none else ()),
         )
 
     def _design(self, setting: Setting) -> Design:

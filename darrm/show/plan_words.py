@@ -9,7 +9,7 @@ from darrm.numerics.printed import at_most
 from darrm.problem.groups import assumption
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
-from darrm.show.wording import at_least, exactly, guarantee, listed, pair, tight
+from darrm.show.wording import at_least, exactly, guarantee, listed, of_check, pair, tight
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison, Entry
@@ -111,9 +111,10 @@ def _noisy_max(plan: Plan) -> list[str]:
     if sigma is None:
         return []
     voters, classes = f"{plan.problem.K} voters", f"{plan.problem.n_classes} classes"
+    kind = "Gaussian noisy max" if getattr(plan.chosen, "sigma_check", None) is None else "Confident-GNMax"
     return [
-        f"No table fits the votes of {voters} for {classes}, so the plan is Gaussian noisy max: the label is the class "
-        f"with the largest count after noise of sigma {sigma:.6g} at every count.",
+        f"No table fits the votes of {voters} for {classes}, so the plan is {kind}: the label is the class "
+        f"with the largest count after noise of sigma {sigma:.6g} at every count{of_check(plan.chosen)}.",
         f"The total holds for any numbers of voters and classes; only votes of {voters} for {classes} are released.",
     ]
 
@@ -131,13 +132,19 @@ def remarks(plan: Plan) -> list[str]:
             "The error rate is not known without the accuracy of the voters. Pass --accuracy (accuracy=), or for votes "
             "by randomized response --base-accuracy (base_accuracy=)."
         )
-    cost = getattr(plan.chosen, "expected_cost", math.nan)
+    if not math.isnan(plan.none):
+        said.append(
+            f'A label is "none" with probability {plan.none:.4f}, and counts as wrong then. The expected cost of a '
+            f"label is {plan.cost:.4f}, which the plan minimises."
+        )
+    cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
     classes, chance = 2, "coin flips"
     if plan.problem.n_classes > 2:
         classes, chance = plan.problem.n_classes, "classes at random"
-    if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
+    wrong = plan.disagreement if math.isnan(plan.wrong) else plan.wrong
+    if wrong > _NEAR_COINS * (1 - 1 / classes) and not plan.problem.none:  # "none" counts as wrong
         better = ["ask fewer queries", "raise the privacy budget"]
         better += ["check whether fewer voters are affected (max_affected)"] * (plan.problem.max_affected > 1)
         better += ["see whether the voters' randomizer may be stated (randomizer, colluders)"] * _may_state(plan)

@@ -117,6 +117,15 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
     return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}.{colluders}"
 
 
+def of_check(mechanism: object) -> str:
+    """The check before each label of noisy max, if there is one; it goes on after the noise of the counts."""
+    sigma = getattr(mechanism, "sigma_check", None)
+    if sigma is None:
+        return ""
+    threshold: float = getattr(mechanism, "threshold", 0.0)
+    return f'; "none" where the largest count with noise of sigma {sigma:.6g} is below {threshold:.6g}'
+
+
 def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 1) -> str:
     """The condition of ``what``, a total of noisy max, for these votes or for any of which so many are affected."""
     affected = affected if votes is None else votes.max_affected
