@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -282,8 +282,8 @@ def _draws(made: Design | Noisy, key: LabelKey | None) -> Callable[[Any], tuple[
     )
 
 
-def _counted(made: Design | Noisy, path: Path, layout: str, columns: str | None, key: LabelKey | None) -> list[Any]:
-    """The counts of a file for noisy max, all at once."""
+def _counted(made: Design | Noisy, path: Path, layout: str, columns: str | None, key: LabelKey | None) -> Iterable[Any]:
+    """The counts of a file for noisy max; those of one row a vote all at once."""
     from darrm import votes
     from darrm.design.design import Design
 
@@ -292,7 +292,11 @@ def _counted(made: Design | Noisy, path: Path, layout: str, columns: str | None,
     if key is not None:
         raise click.UsageError(f"--layout {layout} goes without --key, which is for --layout voters.")
     names = () if made.problem is None else made.problem.names  # a file of noisy max has them
-    return [votes.read_counts(path, names, tall=layout == "rows", K=made.K)]
+    if layout == "counts":
+        from darrm.votes.counted import count_blocks
+
+        return count_blocks(path, names, made.K)
+    return [votes.read_counts(path, names, tall=True, K=made.K)]
 
 
 def _of_one_label(made: Design | Noisy) -> tuple[dict[str, Any], str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NoReturn
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64] | csr_array[np.int64, tuple[int, int]]
 
 _MOST = 10**12  # votes for one class
+_ROWS, _CELLS = 1 << 14, 1 << 20  # at a time
 _MOST_SHOWN = 12
 
 
@@ -87,7 +90,8 @@ def read_counts(
 
     Notes
     -----
-    The file is held in memory whole; a million votes take some seconds.
+    A column of counts for each class is read in blocks, and only the counts and ids are held in memory: 200 MB for a
+    million rows of ten classes. Rows of votes are held whole; a million of them take some seconds.
 
     Examples
     --------
@@ -107,8 +111,31 @@ def read_counts(
     names = tuple(map(str, range(whole("classes", classes, 2)))) if isinstance(classes, int) else checked_names(classes)
     tall, name = truth("tall", tall), Path(path)
     K = None if K is None else whole("K", K)
+    if not tall:
+        parts = list(count_blocks(name, names, K))
+        made = np.concatenate([part.counts for part in parts])
+        ids, has_ids = Texts.joined([part.ids for part in parts]), parts[0].has_ids
+        if len(names) > MAX_CLASSES:
+            from scipy.sparse import csr_array
+
+            return CountsTable(csr_array(made), ids, has_ids)
+        return CountsTable(made, ids, has_ids)
     with votes_file(name) as file:
-        made = (_of_votes if tall else _of_counts)(name, file, names)
+        return _of_k_votes(_of_votes(name, file, names), K, name)
+
+
+def count_blocks(name: Path, names: tuple[str, ...], K: int | None) -> Iterator[CountsTable]:
+    """Read a file of a column of counts for each class, some ten thousand rows at a time; errors as `read_counts`.
+
+    Memory grows only by the digests of ids. A fault in a row is found when that row is read, and a repeated id before
+    its block is yielded.
+    """
+    with votes_file(name) as file:
+        yield from (_of_k_votes(block, K, name) for block in _of_counts(name, file, names))
+
+
+def _of_k_votes(made: CountsTable, K: int | None, name: Path) -> CountsTable:
+    """Counts of which each row has K votes."""
     sums = np.asarray(made.counts.sum(axis=1))
     if K is not None and (sums != K).any():
         at = int(np.flatnonzero(sums != K)[0])
@@ -130,7 +157,7 @@ def _places(name: Path, header: list[str]) -> dict[str, int]:
     return found
 
 
-def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTable:
+def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> Iterator[CountsTable]:
     rows = _rows(name, file)
     _, header = next(rows, ("", []))
     places = _places(name, header)
@@ -148,21 +175,31 @@ def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTab
             "Delete it, so that no vote is left out by mistake."
         )
     read = [at for at in own if at is not None]
-    counts: list[list[int]] = []
-    ids: list[str] = []
-    for where, row in rows:
-        counts.append([_count(row[at], where, header[at]) for at in read])
-        if "id" in places:
-            ids.append(row[places["id"]])
-    if not counts:
+    pick = itemgetter(*read)  # at least two classes
+    step = max(1, min(_ROWS, _CELLS // len(read)))
+    names_of, n = RowIds(name, first=1), 0
+    while block := list(islice(rows, step)):
+        counts = _numbers([pick(row) for _, row in block])
+        if counts is None:  # some cell is no count, or is one in another form
+            cells = [[_count(row[at], where, header[at]) for at in read] for where, row in block]
+            counts = np.array(cells, dtype=np.int64)
+        ids = Texts.of([row[places["id"]] for _, row in block]) if "id" in places else None
+        texts, has_ids = names_of.of(ids, len(block), index=False)
+        n += len(block)
+        yield CountsTable(counts, texts, has_ids)
+    if not n:
         raise InputError(f"{name} holds no counts: there is no row in it.")
-    texts, has_ids = RowIds(name, first=1).of(Texts.of(ids) if "id" in places else None, len(counts), index=False)
-    made: Counts = np.array(counts, dtype=np.int64)
-    if len(names) > MAX_CLASSES:
-        from scipy.sparse import csr_array
 
-        made = csr_array(made)
-    return CountsTable(made, texts, has_ids)
+
+def _numbers(cells: list[tuple[str, ...]]) -> NDArray[np.int64] | None:
+    """The counts in cells of digits alone, at most twelve; None if there are others."""
+    texts = np.array(cells)
+    if texts.dtype.itemsize > 12 * 4 or not np.char.isdecimal(texts).all():
+        return None
+    try:
+        return texts.astype(np.int64)
+    except ValueError:
+        return None
 
 
 def _of_votes(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse
 from cases import thorough
 
 import darrm
-from darrm.votes import read_counts
+from darrm.votes import counted, read_counts
 
 NAMES = ["cat", "dog", "fox"]
 
@@ -154,3 +155,45 @@ def test_labels_of_many_classes_are_written_by_name_and_number(tmp_path: Path) -
         assert (tmp_path / "labels.csv").read_text().split("\n")[1] == f"a,{last}"
     with pytest.raises(darrm.InputError, match="A label must be an integer from 0 to 50256"):
         darrm.votes.write_labels(tmp_path / "labels.csv", ["a"], np.array([50_257]), names=names)
+
+
+def test_counts_are_read_in_blocks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other forms of numbers, faults and repeated ids in a later block are found as in the first."""
+    monkeypatch.setattr(counted, "_ROWS", 4)
+    rows = [[i % 3, 2, 5 - i % 3] for i in range(11)]
+    lines = [f"q{i},{','.join(map(str, row))}" for i, row in enumerate(rows)]
+    lines[9] = "q9,0.0,2e0,5"
+    path.write_text("\n".join(["id,cat,dog,fox", *lines]) + "\n")
+    parts = list(counted.count_blocks(path, tuple(NAMES), 7))
+    assert [len(part.counts) for part in parts] == [4, 4, 3]
+    table = read_counts(path, NAMES, K=7)
+    assert table.counts.tolist() == rows == np.concatenate([part.counts for part in parts]).tolist()
+    assert list(table.ids) == [f"q{i}" for i in range(11)]
+    for at, line, said in (
+        (9, "q9,1,1,1", "Each query must have 7 votes. Got 3 for 'q9'"),
+        (9, "q9,1,x,1", "line 11, column dog: A count must be an integer"),
+        (9, "q9,1,,6", "line 11, column dog: A count must be an integer"),
+        (10, "q1,1,1,5", "q1"),
+        (10, "q10,99999999999999,1,5", "line 12, column cat: A count must be an integer"),
+    ):
+        path.write_text("\n".join(["id,cat,dog,fox", *lines[:at], line, *lines[at + 1 :]]) + "\n")
+        with pytest.raises(darrm.InputError, match=said):
+            read_counts(path, NAMES, K=7)
+        first = counted.count_blocks(path, tuple(NAMES), 7)
+        assert len(next(first).counts) == 4
+    path.write_text("cat,dog,fox\n" + "1,2,3\n" * 9)
+    assert list(read_counts(path, NAMES).ids) == [str(i) for i in range(1, 10)]
+
+
+@pytest.mark.slow
+def test_a_million_rows_of_counts_within_moderate_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    (tmp_path / "counts.csv").write_text("cat,dog,fox\n")
+    with (tmp_path / "counts.csv").open("ab") as file:
+        for _ in range(100):
+            np.savetxt(file, rng.multinomial(20, [0.5, 0.3, 0.2], 10_000), "%d", ",")
+    tracemalloc.start()
+    n = sum(len(block.counts) for block in counted.count_blocks(tmp_path / "counts.csv", tuple(NAMES), 20))
+    assert n == 10**6
+    assert tracemalloc.get_traced_memory()[1] < 60e6
+    tracemalloc.stop()
