@@ -375,6 +375,42 @@ def permute_and_flip(runs: int, rng: Random) -> Iterator[Seen]:
     yield Seen("permute-and-flip", "non-private", f"{queries} at once", claim, delta, *counts)
 
 
+def exponential(runs: int, rng: Random) -> Iterator[Seen]:
+    """Eleven teachers that are not private, 4 to 7 or 3 to 8. Ten labels of 6 to 5, by their bounded range."""
+    epsilon, queries, delta = 1.0, 10, 0.01
+    for true in (epsilon, 2 * epsilon):
+        release, broken = mechanisms.ExponentialMechanism(true, K=11, classes=2).release, true != epsilon
+        counts = [tally(release(np.tile(votes, (runs, 1)), rng), 2) for votes in ([4, 7], [3, 8])]
+        name = "exponential mechanism" + (", half the noise" if broken else "")
+        yield Seen(name, "non-private", "1", epsilon, 0.0, *counts, broken=broken)
+    mechanism, n = mechanisms.ExponentialMechanism(epsilon), runs // queries
+    claim = compose(mechanism, queries, delta=delta).upper
+    sides = [mechanism.release(np.tile(votes, (n * queries, 1)), rng) for votes in ([6, 5], [5, 6])]
+    counts = [tally(side.reshape(n, queries).sum(axis=1), queries + 1) for side in sides]
+    yield Seen("exponential mechanism", "non-private", f"{queries} at once", claim, delta, *counts)
+
+
+def checked(runs: int, rng: Random) -> Iterator[Seen]:
+    """Confident-GNMax on 6 to 5 votes or the reverse: how many labels of each class, and how many none.
+
+    Where the record moves two votes, the total is that of ``max_affected`` two.
+    """
+    queries, delta, true = 10, 0.01, (6.0, 4.0, 4.0)
+    for name, moved, noise in (
+        ("Confident-GNMax", 1, true),
+        ("Confident-GNMax, two votes", 2, true),
+        ("Confident-GNMax, 4 as a variance", 1, (6.0, 2.0, 2.0)),
+    ):
+        said = mechanisms.ConfidentNoisyMax(*true, K=11, classes=2, max_affected=moved)
+        claim, n = compose(said, queries, delta=delta).upper, runs // queries
+        release, counts = mechanisms.ConfidentNoisyMax(*noise).release, []
+        for ones in (5, 5 + moved):
+            labels = release(np.tile([11 - ones, ones], (n * queries, 1)), rng).reshape(n, queries)
+            seen = (labels == 0).sum(axis=1) * (queries + 1) + (labels == 1).sum(axis=1)
+            counts.append(tally(seen, (queries + 1) ** 2))
+        yield Seen(name, "non-private", f"{queries} at once", claim, delta, *counts, broken=noise != true)
+
+
 # DaRRM on the worst votes
 
 
@@ -559,6 +595,8 @@ def attacks(trainings: int, rng: Random, source: np.random.Generator) -> Iterato
     yield from fresh_voters(50 * trainings, rng)
     yield from noisy_max(20 * trainings, rng)
     yield from permute_and_flip(releases, rng)
+    yield from exponential(releases, rng)
+    yield from checked(releases, rng)
     yield from private_labels(releases, rng)
     yield from models(4 * trainings, rng)
     yield from fixed_voters(trainings, rng)

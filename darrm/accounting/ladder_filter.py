@@ -1,7 +1,7 @@
 """A privacy filter for labels of Gaussian noisy max of several sigmas, for any numbers of votes and classes.
 
 Every label takes a share of the budget, by its sigma, and labels end when the shares are spent. The sigma of the next
-label may depend on all labels before. docs/composition.md, "Several sigmas, chosen along the way", has the proof. In
+label may depend on all labels before. docs/composition.md, "Several sigmas, fully adaptive", has the proof. In
 short: if labels of kind i need the increments c_i(s) at level s of the ladder, which fall in s, let
 
     Psi(s) = integral of  min_i w_i / c_i(max(0, x - c_i(0)))  over x from 0 to s.

@@ -57,7 +57,7 @@ options = common.options(
     ),
     common.number(
         "--none",
-        "Allow a further answer, none of the classes, at this cost, where a wrong label costs 1, e.g. .2. --cost may "
+        "Allow a further answer, none of the classes, at this cost, where an error costs 1, e.g. .2. --cost may "
         "have a further row in place of it.",
     ),
     click.option(

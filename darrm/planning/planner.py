@@ -137,8 +137,8 @@ def plan(
         For epsilon "auto": the votes of all queries together, which the aggregator receives, must be
         (aggregator_epsilon, total_delta)-DP.
     none : bool or float
-        Whether a label may be a further answer, "none" of the classes: its cost whatever the truth is, where a wrong
-        label costs 1; or True if ``cost`` or ``objective`` has a cost for it. The label error rate counts it as wrong.
+        Whether a label may be a further answer, "none" of the classes: its cost whatever the truth is, where an error
+        costs 1; or True if ``cost`` or ``objective`` has a cost for it. The label error rate counts it as wrong.
     ordered : bool
         As in `darrm.solve`.
     classes, adjacency

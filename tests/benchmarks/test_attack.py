@@ -143,6 +143,21 @@ def test_permute_and_flip(rng: np.random.Generator) -> None:
     assert found["permute-and-flip", "10 at once"] > 4
 
 
+@pytest.mark.thorough
+def test_the_exponential_mechanism(rng: np.random.Generator) -> None:
+    found = judged(attack.exponential(200_000, rng), rng)
+    assert found["exponential mechanism", "1"] > 0.8
+    assert found["exponential mechanism, half the noise", "1"] > 1.6
+    assert found["exponential mechanism", "10 at once"] > 2.5
+
+
+@pytest.mark.slow
+def test_labels_after_a_check(rng: np.random.Generator) -> None:
+    found = judged(attack.checked(400_000, rng), rng)
+    assert found["Confident-GNMax", "10 at once"] > 0.8
+    assert found["Confident-GNMax, two votes", "10 at once"] > 2.4
+
+
 @pytest.mark.slow
 def test_private_labels(rng: np.random.Generator) -> None:
     found = judged(attack.private_labels(200_000, rng), rng)
