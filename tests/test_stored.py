@@ -128,7 +128,8 @@ def gone_on_with(path: Path | str, folder: Path, name: str, other: dict[str, Any
     now = further(Path(path), name, design)
     for said, known in zip(now, other.get(name, KNOWN["ledgers"][name]), strict=True):
         assert said.pop("spent") == pytest.approx(known["spent"], rel=1e-9)
-        newer = {"by_key": 0, "computational": False, "affected_votes": 1}  # which older ledgers do not count
+        # which older ledgers do not count
+        newer = {"by_key": 0, "computational": False, "affected_votes": 1, "left_of": {}}
         known = newer | known | {"rule": OLD_RULES.get(known["rule"], known["rule"])}
         assert said == {key: value for key, value in known.items() if key != "spent"}
     if "ids" in FURTHER[name][1]:

@@ -552,7 +552,7 @@ def left_of_noise(state: State) -> dict[str, int]:
 
 
 def shares_of(noisy: Sequence[NoisyLabels], state: State) -> tuple[float, ...]:
-    """What a label of each takes of the budget; see `darrm.accounting.ladder_filter`."""
+    """What a label of each takes of the budget; see `ladder_filter.shares`."""
     kinds = [Noise(one.sigma, one.sigma_check, one.max_affected) for one in noisy]
     order = tuple(sorted(set(kinds), key=lambda kind: (kind.sigma, kind.sigma_check or 0.0)))  # computed once
     found = dict(zip(order, shares(order, state.total_epsilon, state.total_delta), strict=True))
