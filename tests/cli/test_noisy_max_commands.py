@@ -212,3 +212,24 @@ def test_two_affected_votes_are_planned_and_charged(here: Path, capsys: pytest.C
     charged = ["--out", "charged.csv", "--ledger", "book.json"]
     assert main(["release", "plan.json", "--votes", "votes.csv", *charged]) == 0
     assert "if a change of one record changes at most 2 votes, or adds or takes away as many" in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_a_ledger_of_several_sigmas(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each charge is counted as one of a listed sigma, and what is left is said of each alone."""
+    budget = "--total-epsilon 4 --total-delta 1e-5"
+    assert main(f"ledger create ledger.db {budget} --noisy-max 8 --noisy-max 16".split()) == 0
+    assert main(["ledger", "charge", "ledger.db", "--noisy-max", "11", "--times", "3"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "show", "ledger.db"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    ledger = darrm.accounting.Ledger(here / "ledger.db")
+    left = [ledger.remaining(GaussianNoisyMax(sigma)) for sigma in (8.0, 16.0)]
+    assert f"3 labels released, left of one alone: {left[0]} of sigma 8, {left[1]} of sigma 16" in said
+    assert main(["ledger", "charge", "ledger.db", "--noisy-max", "7", "--times", "3"]) == 2
+    assert "or more noise" in capsys.readouterr().err
+    assert (
+        main(f"ledger create other.db {budget} --voters fresh --rule renyi --noisy-max 8 --noisy-max 16".split()) == 2
+    )
+    assert "A list is of noisy max" in capsys.readouterr().err
+    assert not (here / "other.db").exists()
