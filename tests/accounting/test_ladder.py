@@ -16,7 +16,15 @@ import darrm
 from darrm.accounting import OutcomeRows, compose, max_queries, noisy_max_parameter
 from darrm.accounting.count_cells import Cells, cells_of, divergence
 from darrm.accounting.gaussian import gdp_delta, gdp_epsilon
-from darrm.accounting.ladder import _increments, any_votes_epsilon, any_votes_queries, any_votes_sigma, climb
+from darrm.accounting.ladder import (
+    _increments,
+    _together,
+    any_votes_epsilon,
+    any_votes_profile,
+    any_votes_queries,
+    any_votes_sigma,
+    climb,
+)
 from darrm.accounting.many_answers import of_rows
 from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 
@@ -230,6 +238,11 @@ def test_pads_are_counted() -> None:
     assert any_votes_epsilon(40.0, 1000, 1e-5) == gdp_epsilon(math.sqrt(found.level) * (1 + 1e-15), 1e-5 - found.pad)
 
 
+def test_without_a_delta_there_are_the_noisy_counts() -> None:
+    mu, pad = any_votes_profile(4.0, 20, 0.0)
+    assert (mu, pad) == (pytest.approx(math.sqrt(40 / 16)), 0.0)
+
+
 def test_few_labels_are_the_noisy_counts() -> None:
     assert any_votes_epsilon(40.0, 5, 1e-5) == pytest.approx(gdp_epsilon(math.sqrt(10) / 40, 1e-5), rel=1e-9)
     assert any_votes_epsilon(0.9, 100, 1e-5) == math.inf  # Gaussian DP of the counts stands beside it
@@ -283,3 +296,13 @@ def test_a_mechanism_with_votes_is_counted_exactly() -> None:
     """25 teachers: 100 labels of (7.66, 1e-5) where any votes allow fewer."""
     exact = max_queries(GaussianNoisyMax(50**0.5, K=25, classes=3), 7.7, 1e-5)
     assert max_queries(GaussianNoisyMax(50**0.5), 7.7, 1e-5) < 97 < 100 <= exact
+
+
+@pytest.mark.thorough
+def test_labels_climb_by_rows_of_any_classes() -> None:
+    """Rows of two classes alone, which need less, are for checks: the total and its profile count all rows."""
+    all_rows, two = (climb(1 / 40, 700, 1e-7, which).level for which in (False, True))
+    found = _together(40.0, 700, 1e-5, None)
+    assert found.level == all_rows > 1.002 * two
+    mu, _ = any_votes_profile(40.0, 700, 1e-5)
+    assert mu**2 > 1.002 * two

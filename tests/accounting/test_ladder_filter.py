@@ -169,9 +169,10 @@ def test_no_order_of_increments_exceeds_psi(seed: int) -> None:
                 fits = [i for i, w in enumerate(weights) if spent + w <= whole]
                 if not fits:
                     break
-                rate = [stairs[i].c[stairs[i].at(level)] / weights[i] for i in fits]
-                i = fits[int(np.argmax(rate)) if way == 0 else int(rng.integers(len(fits)))]
-                place = stairs[i].at(level)
+                places = [int(np.searchsorted(stairs[i].starts, level, side="right")) - 1 for i in fits]
+                rate = [stairs[i].c[place] / weights[i] for i, place in zip(fits, places, strict=True)]
+                which = int(np.argmax(rate)) if way == 0 else int(rng.integers(len(fits)))
+                i, place = fits[which], places[which]
                 level, padded, spent = level + stairs[i].c[place], padded + stairs[i].e[place], spent + weights[i]
             assert level <= end
             assert padded <= pads + 1e-15
