@@ -167,8 +167,8 @@ class NoisyLabels:
     @property
     def short_name(self) -> str:
         """The noise in print."""
-        check = "" if self.sigma_check is None else f", of a check {self.sigma_check:.6g}"
-        return f"sigma {self.sigma:.6g}{check}" + f", max_affected {self.max_affected}" * (self.max_affected > 1)
+        check = "" if self.sigma_check is None else f", of a check {exactly(self.sigma_check)}"
+        return f"sigma {exactly(self.sigma)}{check}" + f", max_affected {self.max_affected}" * (self.max_affected > 1)
 
     @property
     def name(self) -> str:

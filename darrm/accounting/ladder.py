@@ -38,13 +38,15 @@ _ROOT = math.sqrt(2)
 class Ladder(NamedTuple):
     """Labels are below G_level + pad; ``step`` is what the last label added to the level.
 
-    ``rungs`` are numbers of fewer labels, rising, each with its level and pad; both are linear between two.
+    ``rungs`` are numbers of fewer labels, rising, each with its level and pad; both are linear between two. ``steps``
+    are the level at which each of these parts begins, and what one label of it adds to level and pad.
     """
 
     level: float
     pad: float
     step: float
     rungs: tuple[tuple[int, float, float], ...] = ()
+    steps: tuple[tuple[float, float, float], ...] = ()
 
 
 class Checks(NamedTuple):
@@ -270,7 +272,7 @@ def climb(shift: float, queries: int, pad: float, two: bool = False, affected: i
     counts = 2 * shift * shift * (1 + 1e-15)  # the increment of the noisy counts, which have no pad
     done = min(queries, FIRST)
     level, padded, step, own = done * counts, 0.0, counts, 0.0
-    rungs = [(0, 0.0, 0.0), (done, level, padded)]
+    rungs, steps = [(0, 0.0, 0.0), (done, level, padded)], [(0.0, step, own)]
     if done < queries:
         harmonic = 1 + math.log(queries / done)
         least_pad = 10.0 ** math.floor(math.log10(pad / (queries * harmonic)))  # few values, so that cells are kept
@@ -292,9 +294,10 @@ def climb(shift: float, queries: int, pad: float, two: bool = False, affected: i
         labels = min(queries - done, max(1, int(grow * level / step)))
         if not len(cells):
             labels, step, own = queries - done, settled, least_pad
+        steps.append((level, step, own))
         done, level, padded = done + labels, level + labels * step, padded + labels * own
         rungs.append((done, level, padded))
-    return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12), step, tuple(rungs))
+    return Ladder(level * (1 + 1e-12), padded * (1 + 1e-12), step, tuple(rungs), tuple(steps))
 
 
 def _increments(cells: Cells, s: float, pads: tuple[float, float], most: float) -> tuple[Array, Array]:

@@ -34,7 +34,7 @@ class Noise(NamedTuple):
 
 
 class _Stairs(NamedTuple):
-    """Increments ``c`` and pads ``e`` of one label from the levels ``starts`` on, the first at 0; both fall."""
+    """Increments ``c``, which fall, and pads ``e`` of one label from the levels ``starts`` on, the first at 0."""
 
     starts: tuple[float, ...]
     c: tuple[float, ...]
@@ -108,19 +108,10 @@ def _rungs(shift: float, far: float, delta: float, two: bool, affected: int) -> 
     """The steps of `climb`, which hold from the level on at which they were made; those of the counts without."""
     counts = 2 * shift * shift * _UP
     n = min(_MOST, FIRST + math.ceil(far / (0.6 * counts)))  # so many that the last steps are beyond ``far``
-    rungs = [(0, 0.0, 0.0), (n, n * counts, 0.0)]
-    if climbs(1 / shift, n, delta / 2):
-        rungs = list(climb(shift, n, delta * PADS / 2, two, affected).rungs)
-    starts: list[float] = []
-    c: list[float] = []
-    e: list[float] = []
-    for (done, level, pad), (then, above, padded) in pairwise(rungs):
-        step = (above - level) / (then - done) * _UP if then > done else 0.0
-        if step and (not c or step <= c[-1]):
-            starts.append(level)
-            c.append(step)
-            e.append(max((padded - pad) / (then - done), 0.0) * _UP)
-    return _Stairs((0.0, *starts[1:]), tuple(c), tuple(e))
+    if not climbs(1 / shift, n, delta / 2):
+        return _Stairs((0.0,), (counts,), (0.0,))
+    starts, c, e = zip(*climb(shift, n, delta * PADS / 2, two, affected).steps, strict=True)
+    return _Stairs(starts, tuple(step * _UP for step in c), tuple(pad * _UP for pad in e))
 
 
 def _breaks(stairs: list[_Stairs], level: float) -> list[float]:

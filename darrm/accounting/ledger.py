@@ -736,11 +736,13 @@ def _known(state: State, design: object) -> Labels | NoisyLabels:
 
 
 def _charged_as(state: State, account: _Kind) -> _Kind | NoisyLabels:
-    """By the rule "exact" for noisy max, the account that a label is charged to: that of the most noise it exceeds."""
+    """By the rule "exact" for noisy max, the account that a label is charged to: of those it covers, the cheapest."""
     if state.rule != "exact" or not isinstance(account, NoisyLabels) or account.name in state.noisy:
         return account
-    covering = [one for one in state.noisy.values() if one.covers(account)]
-    return max(covering, key=lambda one: (one.sigma, one.sigma_check or 0.0), default=account)
+    accounts = list(state.noisy.values())
+    shares = rules.shares_of(accounts, state) if len(accounts) > 1 else (1.0,)
+    covering = [(share, one) for share, one in zip(shares, accounts, strict=True) if one.covers(account)]
+    return min(covering, key=lambda one: one[0], default=(1.0, account))[1]
 
 
 def _check_several(mechanisms: Sequence[object], rule: str) -> None:

@@ -78,6 +78,8 @@ def _of_rule(state: State) -> str:
     # Labels of fixed voters whose own cost is charged are post-processing of private voters.
     paid = state.rule == "in-advance" and state.voters == "fixed" and state.of_designs > 0
     alone = paid and not any(account.charged for name, account in state.accounts.items() if name not in state.designs)
+    if len(state.noisy) > 1 and state.rule == "exact":
+        return CONDITIONS["exact"].replace("of labels", "of labels of each noise", 1)
     return LABELS_ALONE if alone else CONDITIONS[state.rule]
 
 
@@ -237,9 +239,10 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
     spent = divergences(state, allowed.order)
     if spent.divergence > allowed.divergence or spent.failure > allowed.failure:
         raise BudgetError(
-            f"{_more(state, account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at "
-            f"order {allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
-            f"{allowed.failure:.3g}.{_left(state, account, n)} {NOTHING_CHARGED}"
+            f"{_more(state, account, n)} would overspend: all together have a Renyi divergence of "
+            f"{spent.divergence:.6g} at order {allowed.order:.6g}, where {max(allowed.divergence, 0):.6g} is allowed, "
+            f"and a failure of {spent.failure:.3g}, where {allowed.failure:.3g} is allowed.{_left(state, account, n)} "
+            f"{NOTHING_CHARGED}"
         )
 
 
@@ -359,7 +362,9 @@ def _exact(state: State) -> float:
     if state.noisy:
         charged = [noisy for noisy in state.noisy.values() if noisy.charged]
         upper = _total_of_noise(charged, state.total_delta)
-        if upper > state.total_epsilon * _SAME_PROOF:
+        # Of several noises the shares are a proof of their own, where ladders that each begin at 0 prove less.
+        first, several = next(iter(state.noisy.values())), len(state.noisy) > 1
+        if _left_of_noise(state, first) < 0 if several else upper > state.total_epsilon * _SAME_PROOF:
             raise InputError(_ABOVE)
         return min(upper, state.total_epsilon)
     (account,) = state.designs.values()

@@ -63,7 +63,7 @@ def command() -> None:
     type=common.Numbers(),
     metavar="SIGMA",
     help="With the rule exact: labels of noisy max with Gaussian noise of this sigma too, for any votes; repeat it for "
-    "each. Labels of more noise are charged as those of the next smaller sigma.",
+    "each. Labels of more noise are charged as the cheapest of these that has no more noise.",
 )
 @click.option(
     "--adjacency", help="Adjacency of neighbouring data sets, for all charges [that of FILE, else replace-one]."

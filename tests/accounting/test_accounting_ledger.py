@@ -180,6 +180,7 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "by_key": 0,
         "computational": False,
         "affected_votes": 1,
+        "left_of": {},
         "streams": {},
         "again": 0,
         "fallback_epsilon": None,

@@ -14,7 +14,7 @@ from cases import thorough
 from scipy.stats import norm
 
 import darrm
-from darrm.accounting import Ledger, compose, filters, max_queries
+from darrm.accounting import Ledger, compose, filters, max_queries, rules
 from darrm.accounting.ladder import any_votes_epsilon, any_votes_profile
 from darrm.accounting.ladder_filter import Noise, shares
 from darrm.accounting.mixed import noisy_curve
@@ -355,3 +355,17 @@ def test_lists_of_noise_that_a_ledger_does_not_take(tmp_path: Path) -> None:
     with pytest.raises(darrm.BudgetError, match="does not cover one label with noise of sigma 1"):
         Ledger.create(tmp_path / "ledger.db", [NOISY, GaussianNoisyMax(1.0)], **BUDGET)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_the_filter_allows_is_within_the_budget_though_a_total_proves_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Theorem 7 begins the ladder of every sigma at level 0, so its total may exceed a budget that the filter keeps."""
+    noises = [GaussianNoisyMax(20.0), GaussianNoisyMax(40.0)]
+    ledger = Ledger.create(tmp_path / "ledger.db", noises, voters="fresh", **BUDGET)
+    for noise in noises:
+        ledger.charge(noise, 2)
+    monkeypatch.setattr(rules, "_total_of_noise", lambda noisy, delta: 1.1 * BUDGET["total_epsilon"])
+    status = ledger.status()
+    assert ledger.spent() == (BUDGET["total_epsilon"], BUDGET["total_delta"])
+    assert "the number of labels of each noise does not depend on what was released" in status["condition"]
