@@ -64,7 +64,7 @@ class ConfidentNoisyMax(Filed):
     ``max_affected``.
 
     With ``answers`` the object counts in memory: after a restart make it for the labels that are left, and count
-    the queries of both. Copies would count apart, so it cannot be copied or pickled then.
+    the queries of both. Copies would count apart, so it cannot be copied, pickled or saved then.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ConfidentNoisyMax(Filed):
         self._one_at_a_time = Lock()
 
     def as_dict(self) -> dict[str, object]:
-        """The mechanism as plain JSON values: those of its file. A cap counts the labels of one object made from it."""
+        """The mechanism as plain JSON values: those of its file, which has no cap, because a file cannot count."""
         return super().as_dict() | ({} if self.answers is None else {"answers": self.answers})
 
     @property

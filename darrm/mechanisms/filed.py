@@ -34,7 +34,7 @@ class Filed(OfCounts):
         Raises
         ------
         InputError
-            If it has no K and classes, or the name ends as that of a table.
+            If it has no K and classes, or a cap on its labels, or the name ends as that of a table.
         OutputError
             If the path cannot be written.
         """
@@ -42,6 +42,11 @@ class Filed(OfCounts):
             raise InputError(
                 "A file of noisy max holds the numbers of voters and classes. Got a mechanism for any. Make it with K "
                 "and classes."
+            )
+        if "answers" in self.as_dict():
+            raise InputError(
+                "A file cannot count the labels that were given, and each object that is made from it would give as "
+                f"many as its cap. Got {self!r}. Make it without answers: then all queries are charged."
             )
         check_design_file(path)
         sealed_json.write(path, headed(self.as_dict(), FORMAT, VERSION))
@@ -71,6 +76,8 @@ class Filed(OfCounts):
             if called not in kinds:
                 raise InputError(f"its mechanism is not {' or '.join(kinds)}")
             made = kinds[called](**given)
+            if "answers" in given:
+                raise InputError("it has a cap on labels, which every object made from it would have again")
             if made.problem is None:
                 raise InputError("K and classes are missing")
             return made

@@ -17,10 +17,12 @@ import darrm
 from darrm.accounting import Ledger, compose
 from darrm.baselines import confident
 from darrm.cli import main
+from darrm.design.content import headed
 from darrm.design.rules import cost_of
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
 from darrm.mechanisms.confident_noisy_max import load_noisy_max
 from darrm.problem.class_votes import votes_up_to_names, ways
+from darrm.storage import sealed_json
 
 TOTAL: dict[str, Any] = {"queries": 10, "total_epsilon": 3, "total_delta": 1e-5}
 
@@ -111,7 +113,7 @@ def test_where_no_table_fits_the_better_is_taken(beyond: darrm.planning.Plan, tm
 
 
 def test_a_file_of_a_check(tmp_path: Path) -> None:
-    made = ConfidentNoisyMax(7.5, 4.0, 2.0, answers=3, K=2, classes=["cat", "dog"], voters=["a", "b"], max_affected=2)
+    made = ConfidentNoisyMax(7.5, 4.0, 2.0, K=2, classes=["cat", "dog"], voters=["a", "b"], max_affected=2)
     made.save(tmp_path / "noisy.json")
     again = ConfidentNoisyMax.load(tmp_path / "noisy.json")
     assert repr(again) == repr(made)
@@ -120,6 +122,12 @@ def test_a_file_of_a_check(tmp_path: Path) -> None:
     assert again.problem.voters == ("a", "b")
     with pytest.raises(darrm.InputError, match="holds the numbers of voters and classes"):
         ConfidentNoisyMax(7.5, 4.0, 2.0).save(tmp_path / "other.json")
+    capped = ConfidentNoisyMax(7.5, 4.0, 2.0, answers=3, K=2, classes=2)
+    with pytest.raises(darrm.InputError, match="cannot count the labels that were given"):
+        capped.save(tmp_path / "other.json")
+    sealed_json.write(tmp_path / "other.json", headed(capped.as_dict(), "darrm-mechanism", 1))
+    with pytest.raises(darrm.InputError, match="every object made from it would have again"):
+        ConfidentNoisyMax.load(tmp_path / "other.json")
     text = (tmp_path / "noisy.json").read_text()
     (tmp_path / "noisy.json").write_text(text.replace("7.5", "6.5"))
     with pytest.raises(darrm.InputError):
