@@ -203,6 +203,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             | {"fallback_epsilon": 8.0}
             | PLANNED
             | CHEAP,
+            {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "accuracy": 0.75, "none": 0.25} | PLANNED | CHEAP,
             {"groups": [(3, "auto")], "max_affected": 2, "base_accuracy": 0.75, "at_most": 1.0}
             | {"aggregator_epsilon": 8.0}
             | PLANNED
@@ -340,6 +341,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "labels.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
         "mechanisms.ConfidentNoisyMax": [
             {"threshold": 2.0, "sigma_check": 2.0, "sigma": 2.0, "answers": 3, "K": 4, "classes": 2}
+            | {"max_affected": 2}
         ],
         "mechanisms.GaussianNoisyMax": [{"sigma": 2.0, "K": 4, "classes": 2, "max_affected": 2}],
         "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0, "K": 4, "classes": 2}],

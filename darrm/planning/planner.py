@@ -249,8 +249,8 @@ def plan(
 
 def _of_none(none: object) -> tuple[bool, float | None]:
     """Whether labels may be "none", and what that costs if it is said here."""
-    if isinstance(none, bool) or none is None:
-        return bool(none), None
+    if isinstance(none, bool):
+        return none, None
     return True, checked_none(none)
 
 

@@ -77,7 +77,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(STORED) as stored:
         for name, design in FILES.items():
             (tmp_path / f"{name}.json").write_bytes(stored.read(f"designs/{design}.json"))
-        for name, ledger in (("ledger", "exact"), ("in-advance", "in-advance")):
+        for name, ledger in (("ledger", "exact"), ("composed", "composed")):
             (tmp_path / f"{name}.old").write_bytes(stored.read(f"ledgers/{ledger}"))
             import_ledger(tmp_path / f"{name}.old", tmp_path / name)
     (tmp_path / "votes.csv").write_text("id,a,b,c,d,e,f,g\nx,1,0,1,1,0,1,1\ny,0,0,0,1,0,1,1\n", encoding="utf-8")

@@ -43,7 +43,6 @@ from oracles import decisions, known_voters, several_classes  # noqa: E402
 
 import darrm  # noqa: E402
 
-decisions._CONTEXT.prec = several_classes._CONTEXT.prec = 60
 LIMIT = 1e-9  # of a gap
 ROUNDING = Fraction(1, 10**35)  # of the laws, which have forty digits
 MOST = 60_000  # cases times entries of a table
@@ -587,6 +586,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="append what became of each problem to this file")
     parser.add_argument("--docs", action="store_true", help="try nothing; write the table of --results into the docs")
     options = parser.parse_args()
+    decisions._CONTEXT.prec = several_classes._CONTEXT.prec = 60  # digits, for speed; tests have 150
     if options.docs:
         lines = options.results.read_text(encoding="utf-8").splitlines()
         found = {(kept.seed, kept.number): kept for kept in (Kept(**json.loads(line)) for line in lines)}
