@@ -41,7 +41,7 @@ class Ending(NamedTuple):
 DONE = Ending(0, "done", "Done. All verified claims hold.")
 NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or cannot be certified.")
 BAD_INPUT = Ending(2, "bad-input", "An option, a value or a file is unusable as given. The same command fails again.")
-NO_FILE = Ending(2, "no-file", "A file that was to be read is not there, such as votes that have not arrived yet.")
+NO_FILE = Ending(2, "no-file", "A file is not there: votes that have not arrived yet, or a lost ledger or design.")
 EXISTS = Ending(2, "exists", "Labels or a ledger exist already at that path. Nothing was changed.")
 BUDGET_SPENT = Ending(3, "budget-spent", "The remaining budget does not cover it. Nothing was released or charged.")
 NO_DESIGN = Ending(
