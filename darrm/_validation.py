@@ -250,10 +250,9 @@ def check_voters(voters: object, epsilons: Iterable[float] = (0.0,)) -> str:
 
 
 SEVERAL_CLASSES = (
-    "This mechanism has two answers. For several classes pass classes=3, or their names, to darrm.DecisionProblem "
-    "(--classes) "
-    "and release by darrm.mechanisms.PrivateDecision. Or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on "
-    "the votes for each class."
+    "This is for two answers. For several classes pass names=[...] where votes are read, one text for each class; and "
+    "classes=3, or their names, to darrm.DecisionProblem (--classes), and release by darrm.mechanisms.PrivateDecision. "
+    "Or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on the votes for each class."
 )
 
 

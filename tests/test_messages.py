@@ -55,7 +55,7 @@ def test_voters_in_capitals_are_refused_in_a_short_line(
 
 
 def test_a_vote_for_a_third_class_is_told_where_to_go(tmp_path: Path) -> None:
-    said = "This mechanism has two answers. .*classes=3, .*DecisionProblem .*--classes.*GaussianNoisyMax or Laplace"
+    said = "This is for two answers. .*classes=3, .*DecisionProblem .*--classes.*GaussianNoisyMax or Laplace"
     with pytest.raises(darrm.InputError, match=rf"Got 2 in row 0, column 1\. {said}"):
         MECHANISM.release([[0, 2, 1]])
     (tmp_path / "votes.csv").write_text("a,b,c\n0,1,2\n", encoding="utf-8")

@@ -89,7 +89,7 @@ class Labels:
         if self.problem.n_classes > 2:
             voters += f" on {self.problem.n_classes} classes"
         each = by_kind(self.problem, lambda kind: f"({at_least(kind.release_epsilon)}, {exactly(kind.delta)})-DP")
-        return f"labels of {voters}, each {each} (design {self.short_name})"
+        return f"labels of {voters}, each label {each} (design {self.short_name})"
 
     @property
     def short_name(self) -> str:

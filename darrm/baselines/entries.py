@@ -198,7 +198,7 @@ class Comparison:
         for entry in self.entries:
             if which in (entry.name, entry.called):
                 return entry
-        raise KeyError(which)
+        raise KeyError(f"{which!r} is none of {', '.join(entry.name for entry in self.entries)}")
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)

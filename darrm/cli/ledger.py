@@ -83,6 +83,12 @@ def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as
     made = Ledger.create(ledger, listed if len(listed) > 1 else next(iter(listed), None), **values)
     _show(made, as_json)
     common.wrote(made.path)
+    model = getattr(of_file[0], "problem", None) if of_file else None
+    if getattr(model, "known", False) and values["fallback_epsilon"] is None:
+        common.note(
+            "This ledger keeps no second budget, for the case that voters that are not affected do not randomize as "
+            "stated: pass --fallback-epsilon, as darrm plan suggests, to keep one."
+        )
 
 
 @command.command("charge", short_help="Charge a release that darrm release does not make.")

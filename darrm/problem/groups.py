@@ -54,9 +54,10 @@ class VoterGroup:
         twice: see docs/known_randomizers.md, which lists what breaks it.
     colluders : int in [0, count - 1]
         With a randomizer, and without a default: the largest number of voters of the group that may not be as the
-        assumption says. Count every voter whose votes become known, every voter that sees labels and may try to learn
-        from them (it knows its own votes), and every voter that repeats votes, learns from its votes or forgets to
-        randomize. Records at these voters have no guarantee. ``max_affected`` counts the other voters.
+        assumption says. Count the voters whose votes one observer of the labels knows: a voter that sees them knows its
+        own, so count 1 if none tells another, and more if several pool what they know. Add every voter that repeats
+        votes, learns from its votes or forgets to randomize. Records at these voters have no guarantee.
+        ``max_affected`` counts the other voters.
 
     Raises
     ------

@@ -243,6 +243,11 @@ def _largest_factor(total: Fraction, epsilon: Fraction) -> float:
 
 def given_problem(name: str, problem: Any, parameters: dict[str, Any]) -> Any:
     """The problem that the function of this name got, or the majority problem of the parameters."""
+    names = (*MajorityProblem.__dataclass_fields__, "release_epsilon")
+    unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
+    if unknown:
+        allowed = ", ".join(names)
+        raise InputError(f"{name} has no parameter {unknown[0]!r}. A problem takes {allowed}.")
     if problem is not None:
         if not hasattr(type(problem), "exact_epsilon") or parameters:
             raise InputError(
@@ -256,12 +261,4 @@ def given_problem(name: str, problem: Any, parameters: dict[str, Any]) -> Any:
         raise InputError(
             f"{name} needs a problem, or K, m (or release_epsilon) and epsilon. Missing: {', '.join(missing)}."
         )
-    try:
-        return MajorityProblem(**parameters)
-    except TypeError as error:
-        names = (*MajorityProblem.__dataclass_fields__, "release_epsilon")
-        unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
-        if not unknown:
-            raise
-        allowed = ", ".join(names)
-        raise InputError(f"{name} has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
+    return MajorityProblem(**parameters)
