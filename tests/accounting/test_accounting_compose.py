@@ -534,7 +534,7 @@ def test_a_line_of_underflow_is_no_lower_bound() -> None:
     assert adaptive.most_epsilon(lines, 0.6) == 0.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
     setting: dict[str, Any] = {"K": 7, "epsilon": 0.2, "total_epsilon": 4.0, "total_delta": 1e-5, "voters": "fresh"}
 

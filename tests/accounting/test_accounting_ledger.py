@@ -20,6 +20,7 @@ from typing import Any
 
 import ledgers
 import pytest
+from cases import slow
 from ledgers import FAST, Forker, recorded
 
 import darrm
@@ -396,7 +397,7 @@ def test_a_file_may_allow_fewer_labels(book: Ledger, design: darrm.Design, allow
     assert book.status()["left"] == allowed - 5
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_number_that_another_account_leaves_is_certified_again(tmp_path: Path, design: darrm.Design) -> None:
     budget = {"total_epsilon": 3, "total_delta": 1e-5, "voters": "fresh", "rule": "in-advance"}
     book = Ledger.create(tmp_path / "l.json", design, **budget)  # type: ignore[arg-type]
@@ -1290,7 +1291,7 @@ def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+@pytest.mark.parametrize("voters", ["fresh", *slow("fixed")])
 def test_a_plan_knows_its_voters(voters: str) -> None:
     asked: dict[str, Any] = {"queries": 5, "total_epsilon": 0.5, "total_delta": 1e-6, "compare": False}
     plan = darrm.plan([darrm.VoterGroup(3, 1.0)], accuracy=0.7, max_affected=1, **asked, voters=voters)

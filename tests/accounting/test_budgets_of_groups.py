@@ -141,7 +141,7 @@ def test_what_is_for_one_kind_says_so() -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_spends_the_budget_of_each_group() -> None:
     asked: dict[str, Any] = {
         "base_accuracy": 0.9,
@@ -183,7 +183,7 @@ def test_a_plan_spends_the_budget_of_each_group() -> None:
         )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_equal_budgets_of_groups_plan_what_one_budget_plans() -> None:
     asked: dict[str, Any] = {"accuracy": 0.7, "max_affected": 1, "queries": 30, "total_delta": 1e-6, "voters": "fresh"}
     one, two = (

@@ -165,7 +165,7 @@ def lattice(h: float, step: float) -> OutcomeRows:
     return OutcomeRows.of(np.hstack([P, lost, nothing]), np.hstack([Q, nothing, lost]))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_width_is_stated_as_an_error_and_no_infinite_loss() -> None:
     """Rows of a lattice that are widened themselves lack probability, which counts as an infinite loss if merged."""
     rows, width = lattice(0.14, 0.1), 1e-3

@@ -379,7 +379,7 @@ def test_one_label_keeps_both_budgets(total: float) -> None:
     assert darrm.verify(both.design.table, any_voters).holds
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_says_what_other_numbers_of_colluders_cost() -> None:
     """Each total is that of the same table for voters of which so many collude; more of them never cost less."""
     asked: dict[str, Any] = {"base_accuracy": 0.9, "max_affected": 1, "queries": 10}

@@ -298,7 +298,7 @@ def test_a_mechanism_with_votes_is_counted_exactly() -> None:
     assert max_queries(GaussianNoisyMax(50**0.5), 7.7, 1e-5) < 97 < 100 <= exact
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_labels_climb_by_rows_of_any_classes() -> None:
     """Rows of two classes alone, which need less, are for checks: the total and its profile count all rows."""
     all_rows, two = (climb(1 / 40, 700, 1e-7, which).level for which in (False, True))

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cases import slow, thorough
+from cases import slow
 from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import ndtr
@@ -77,7 +77,7 @@ def attained(kinds: list[tuple[float, list[Pair]]], left: float, a: float, queri
     ("sigmas", "K", "classes", "epsilon", "delta", "queries"),
     [
         ((1.5, 2.5), 3, 2, 5.0, 1e-2, 3),
-        *thorough(
+        *slow(
             ((2.0, 3.0, 4.5), 2, 2, 3.0, 1e-2, 4), ((2.0, 3.5), 3, 3, 3.0, 1e-2, 2), ((1.5, 2.0), 2, 4, 4.0, 1e-2, 3)
         ),
         *slow(((2.5, 4.0), 6, 2, 3.0, 1e-3, 4), ((2.0, 3.0), 4, 3, 4.0, 1e-3, 3)),
@@ -178,7 +178,7 @@ def test_no_order_of_increments_exceeds_psi(seed: int) -> None:
             assert padded <= pads + 1e-15
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_does_not_fit_has_no_share() -> None:
     assert shares((Noise(1.0), Noise(9.0)), 0.5, 1e-5)[0] > 1
     assert shares((Noise(0.1),), 0.5, 1e-5)[0] > 1

@@ -177,7 +177,7 @@ def test_large_losses_are_counted_on_a_wider_grid(tmp_path: Path, event: Any) ->
     assert events._interval(gaussian(1.0)) == events.INTERVAL
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_mixed_totals_are_those_of_dp_accounting(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger, accountant = book(tmp_path / "l.json", budget=(9.0, 1e-5)), PLDAccountant(REPLACE)
     for event, n in ((gaussian(5.0), 1), (SAMPLED, 20), (dp.RandomizedResponseDpEvent(0.7, 3), 2)):
@@ -290,7 +290,7 @@ def skewed(pessimistic: bool = True) -> Any:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> None:
     ledger = book(tmp_path / "l.json", budget=(6.0, 1e-4), adjacency="add-remove")
     plain, told, other = skewed(), NeighboringPLD.of(skewed(), ADD), NeighboringPLD.of(skewed(), REPLACE)

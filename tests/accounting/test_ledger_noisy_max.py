@@ -256,7 +256,7 @@ def test_a_ledger_at_the_size_of_pate(tmp_path: Path) -> None:
     assert 500 < filtered.remaining(noisy) < 650
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_curve_of_many_labels_is_above_the_exact_composition() -> None:
     for K, classes in ((5, 2), (6, 3)):
         for epsilon in (2.0, 4.0):
@@ -310,7 +310,7 @@ def test_every_query_is_charged_as_a_check_and_a_label(tmp_path: Path, rule: str
             Ledger(tmp_path / "wider.db")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_several_sigmas_share_a_budget_along_the_way(tmp_path: Path) -> None:
     """Each takes its share, and more noise than a listed one is charged as that."""
     noises, path = [GaussianNoisyMax(8.0), GaussianNoisyMax(16.0)], tmp_path / "ledger.db"

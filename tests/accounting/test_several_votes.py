@@ -141,7 +141,7 @@ def test_a_step_is_never_below_the_counts_of_another_change(t: int, squared: int
     assert found.level < 5000 * 2 * t**2 / 50.0**2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_least_noise_is_spent() -> None:
     sigma = any_votes_sigma(200, 3.0, 1e-5, 2)
     assert 2.98 < any_votes_epsilon(sigma, 200, 1e-5, None, 2) <= 3

@@ -235,7 +235,7 @@ def test_sampled_errors_stand_beside_the_exact_ones() -> None:
     assert compare(PROBLEMS[1])[0].interval is None
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     entries = compare(PROBLEMS[0], draws=100, rng=np.random.default_rng(4))
     left, right = plot_comparison(PROBLEMS[0], entries)

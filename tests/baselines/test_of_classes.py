@@ -44,7 +44,7 @@ def test_one_label_of_teachers(K: int, classes: int, accuracy: float, figures: d
     assert all(right[name] <= right["optimum"] + 1e-9 for name in others)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_private_votes() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.5)], 1.5, classes=3)
     right = _right(problem, objectives.rule("plurality", [0.6]))
@@ -53,7 +53,7 @@ def test_private_votes() -> None:
     assert "plurality of all, optimal noise" not in right  # it is the optimum
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_groups_and_a_further_answer() -> None:
     groups = [darrm.VoterGroup(3, 1.0), darrm.VoterGroup(2, 0.5)]
     problem = darrm.DecisionProblem(groups, 1.0, classes=["a", "b", "c"], none=True)

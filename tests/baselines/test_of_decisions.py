@@ -22,7 +22,7 @@ def entries(problem: DecisionProblem, objective: objectives.Objective) -> dict[s
     return {entry.name: entry for entry in found}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_guess_without_votes_is_among_them() -> None:
     problem = DecisionProblem([VoterGroup(4, 1.0), VoterGroup(7, 0.2)], 1.4, classes=("no", "yes"))
     found = entries(problem, UNEVEN)

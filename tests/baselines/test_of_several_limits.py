@@ -104,7 +104,7 @@ def at_a_total() -> Comparison:
     return darrm.compare(darrm.DecisionProblem(SMALL, epsilon=1.0, max_affected=1), base_accuracy=0.9, **ASKED)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_each_is_calibrated_to_all_budgets(at_a_total: Comparison) -> None:
     for entry in at_a_total:
         of = entry.of
@@ -143,7 +143,7 @@ def test_local_noise_has_an_epsilon_for_each_group(at_a_total: Comparison) -> No
         assert alone == pytest.approx(local.of[kind].spent, rel=2e-3)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_second_budget_for_every_kind() -> None:
     known = [darrm.VoterGroup(n, 1.0, randomizer="randomized response", colluders=0) for n in (2, 3)]
     problem = darrm.DecisionProblem(known, epsilon=1.0, max_affected=1)

@@ -195,7 +195,7 @@ def test_a_page_that_fails_is_found(worker: Any, tmp_path: Path, monkeypatch: py
     assert len(runs.findings) == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("darrm.accounting.ledger_state._check", lambda state: None)
     monkeypatch.setattr("darrm.accounting.ledger_store.Store.history", lambda store: (store.read(), []))

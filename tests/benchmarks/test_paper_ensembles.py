@@ -260,7 +260,7 @@ def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
         assert right[8.0] > right[1.8] > right[1.0] > right[0.5]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_noise_for_many_labels_of_noisy_max() -> None:
     paper, by_counts, by_label = (methods.many_labels_sigma(2.0, 100, 11, gauge) for gauge in methods.GAUGES)
     assert paper == pytest.approx(10 * gnmax_sigma(2.0, 1e-4))

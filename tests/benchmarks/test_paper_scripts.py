@@ -163,7 +163,7 @@ def test_the_least_noise_of_a_label_in_numbers() -> None:
     assert gnmax.label_sigma(0.4836, 0.0, 11) == pytest.approx(5.276, abs=5e-4)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_totals_of_fixed_teachers_are_those_of_their_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(composition, "TEACHERS", {"MNIST": 0.0892})
     rows = [row for row in composition.totals("MNIST") if row["queries"] == 100]

@@ -86,7 +86,7 @@ def test_normals_from_words_are_normal() -> None:
     assert ends[1] == pytest.approx(-ends[0])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_aggregates_have_the_moments_of_the_bag() -> None:
     X, y = bag(6, 3, 2)
     mechanism = WeightedBagAggregates()
@@ -100,7 +100,7 @@ def test_aggregates_have_the_moments_of_the_bag() -> None:
     assert mechanism.release(X, y).label != mechanism.release(X, y).label
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_noisy_sums_have_the_variance_they_should() -> None:
     y = np.array([0.0, 1.0, 3.0, -2.0])
     mechanism = NoisyWeightedLabelProportions(0.5, 0.7)
@@ -470,7 +470,7 @@ def test_secret_weights_against_another_inversion(record: int) -> None:
     assert min(forward, reverse) > 0.05
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_secret_weights_are_never_worse_than_released_ones() -> None:
     rng = np.random.default_rng(14)
     for k in (2, 5, 12):
@@ -816,7 +816,7 @@ def test_all_losses_at_once() -> None:
     assert 1 <= largest < 5
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_noise_in_a_squared_aggregate() -> None:
     # E (o - sum of w_i f(x_i))^2 = sum of (y_i - f(x_i))^2 + sigma^2 q for any function f.
     rng = np.random.default_rng(21)

@@ -32,7 +32,7 @@ def test_a_noise_function_costs_as_a_table_what_it_errs(K: int, prior: priors.Pr
     assert darrm.Design(groups, table, goal).expected_cost == pytest.approx(design.expected_cost, abs=1e-14)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_gamma_opt_is_a_restriction(tmp_path: Path) -> None:
     """What docs/limitations.md says: an ordered table of one group is gamma_opt, and the best of all is better."""
     gamma_opt = darrm.solve(K=31, m=3, epsilon=0.1, objective="disagreement")

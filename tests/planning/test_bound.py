@@ -36,7 +36,7 @@ SHARES = Setting(
 PARTS = Budget(4, 1.0, 1e-3, "fresh", fallback=1.0, of={"group 1": 0.4, "group 2": 1.0})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_part_of_the_budget_is_a_limit_of_its_own() -> None:
     """The bound is smaller if a budget is left out or raised."""
     bound = least_cost(SHARES, PARTS)
@@ -50,7 +50,7 @@ def test_every_part_of_the_budget_is_a_limit_of_its_own() -> None:
     assert least_cost(alike, same) == pytest.approx(least_cost(one_budget, replace(PARTS, of={})), abs=1e-7)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_no_table_within_all_budgets_costs_less() -> None:
     rng = np.random.default_rng(2)
     bound, least, kept, rule = least_cost(SHARES, PARTS), 1.0, 0, SHARES.best_rule()
@@ -63,7 +63,7 @@ def test_no_table_within_all_budgets_costs_less() -> None:
     assert bound <= least
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_plan_of_several_budgets_is_near_its_bound() -> None:
     bound = least_cost(SHARES, PARTS)
     assert bound <= design_within(SHARES, PARTS).expected_cost < 1.06 * bound
@@ -133,7 +133,7 @@ def test_it_is_the_optimum_where_that_is_known(queries: int) -> None:
     assert plan.comparison.cost_at_least == pytest.approx(plan.design.expected_cost, rel=2e-3)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_it_is_below_the_plan_and_said(capsys: pytest.CaptureFixture[str]) -> None:
     asked = (
         "plan --K 11 --epsilon 1 --base-accuracy .9 --max-affected 1 --queries 50 --total-epsilon 4 --total-delta 1e-5"

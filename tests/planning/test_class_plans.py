@@ -57,7 +57,7 @@ def test_planned_labels_are_right_more_often_than_noisy_max(
     assert 1 - plan.wrong > right + 0.003
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_private_voters_and_what_the_same_budget_buys() -> None:
     plan = darrm.plan(
         K=7,

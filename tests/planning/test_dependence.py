@@ -54,7 +54,7 @@ def test_labels_like_draws_at_random_say_so_first(classes: int) -> None:
     assert 0.9 * wrong < plan.wrong < wrong
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_by_a_prior_of_votes_says_so_too() -> None:
     many, few = (
         darrm.plan(

@@ -31,7 +31,7 @@ def teachers(K: int) -> list[darrm.VoterGroup]:
     return [darrm.VoterGroup(K, epsilon=math.inf, max_affected=1)]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_plan_is_no_worse_than_confident_gnmax() -> None:
     """By the same total, that of the table and that of the mechanism, and by costs that are summed here."""
     accuracy, none, K, classes = 0.7, 0.15, 7, 3
@@ -83,7 +83,7 @@ def beyond() -> darrm.planning.Plan:
     return darrm.plan(teachers(60), classes=20, accuracy=0.3, none=0.05, **total)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_where_no_table_fits_the_better_is_taken(beyond: darrm.planning.Plan, tmp_path: Path) -> None:
     made = beyond.chosen
     assert isinstance(made, ConfidentNoisyMax)
@@ -164,7 +164,7 @@ def test_labels_by_a_file_of_a_check(
         assert not Path("more.csv").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_with_none_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

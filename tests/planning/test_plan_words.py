@@ -115,7 +115,7 @@ def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPat
     assert not plan.complete
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_delta_that_voters_exceed_is_named() -> None:
     """Fixed voters whose deltas combine to more than the total delta need noise, however large epsilon is."""
     voters = {"accuracy": [0.8], "max_affected": 2, "total_epsilon": 4.0, "voters": "fixed", "compare": False}
@@ -308,7 +308,7 @@ def test_a_total_that_is_the_price_but_for_rounding_is_the_price(voters: str) ->
     assert sum(one.startswith("The total covers the") for one in plan.assumptions) == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
     asked: dict[str, Any] = {"K": 5, "epsilon": 0.25, "accuracy": 0.8, "max_affected": 1, "queries": 10}
     asked |= {"total_delta": 1e-6, "voters": "fixed", "compare": False}

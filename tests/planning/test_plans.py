@@ -176,7 +176,7 @@ def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
     assert len(below.comparison) > 5
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_budget_that_is_the_price_of_fixed_voters_needs_no_noise() -> None:
     """Its delta is that of a voter, to the last bit; then any number of labels is paid for, and the plan says so."""
     voters = {"accuracy": [0.8], "max_affected": 1, "total_delta": 1e-5, "voters": "fixed", "compare": False}
@@ -242,7 +242,7 @@ def test_the_curve_ends_with_the_plan() -> None:
     assert 3.99 < least.aggregator <= 4.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_ordered_plans_are_ordered() -> None:
     groups = [V(2, 3.0), V(2, 0.5)]
     asked: dict[str, Any] = settings("fresh", (8.0, 1e-4), 200, 2) | {

@@ -292,7 +292,7 @@ def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number
         assert fixed <= float(total) <= fixed * 1.00001
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     """The optimum of the guarantee alone breaks the profile that this design was solved for, and says so."""
     problem = DecisionProblem(HOSPITALS, epsilon=1.0)
