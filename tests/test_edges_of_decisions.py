@@ -174,6 +174,7 @@ def test_the_command_solves_a_voter_without_privacy(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -241,6 +241,7 @@ def test_more_queries_and_less_delta_cost_more() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 @pytest.mark.parametrize("Delta", [0.0, *thorough(1e-12)])
 def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, Delta: float, delta: float) -> None:

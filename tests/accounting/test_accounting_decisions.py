@@ -353,6 +353,7 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     "problem",
     [

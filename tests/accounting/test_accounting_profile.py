@@ -175,6 +175,7 @@ def test_a_design_that_breaks_its_profile_cannot_be() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("mu", [1.0, *thorough(0.1, 0.3)])
 def test_gaussian_profile_is_held_between_its_points(mu: float) -> None:
     from scipy.stats import norm

@@ -156,6 +156,7 @@ def excess(rows: tuple[Floats, Floats], queries: int, answers: int, a: Floats) -
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("K", "classes", "queries", "answers"), [(4, 2, 3, 1), (4, 2, 3, 3), (3, 3, 3, 2), (2, 4, 2, 1)]
 )

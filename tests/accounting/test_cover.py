@@ -113,6 +113,7 @@ def test_a_merged_row_is_above_all(answers: int, spread: float) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("seed", [1, *thorough(2, 3)])
 @pytest.mark.parametrize("direct", [True, False])
 def test_the_excess_with_a_cover_is_above_and_close(seed: int, direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:

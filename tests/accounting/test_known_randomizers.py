@@ -221,6 +221,7 @@ def test_recorded_designs_keep_their_total(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("entry", GOLDEN["two_promises"])
 def test_two_promises(entry: dict[str, Any]) -> None:
     """A budget where the others randomize as stated, and one where they are anything."""
@@ -232,6 +233,7 @@ def test_two_promises(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("entry", GOLDEN["per_group"])
 def test_totals_of_two_groups_cover_each_group(entry: dict[str, Any]) -> None:
     randomizer = RESPONSE if entry["hypothesis"] == "known" else None
@@ -251,6 +253,7 @@ def test_plurality_of_three_classes() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("K", "queries"), [(3, 2), (5, 3), (7, 3), (7, 5)])
 def test_the_pair_at_the_centre_is_kept(K: int, queries: int) -> None:
     """Without the pair x + y = 1 of the majority, and its mirror, labels would seem to cost less."""

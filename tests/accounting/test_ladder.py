@@ -122,6 +122,7 @@ def exact_divergence(loss: mpmath.mpf, z: float, s: float) -> mpmath.mpf:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("s", [1e-6, 0.05, 30.0])
 def test_integrals_are_upper_bounds_and_close(s: float) -> None:
     """Losses within 2.5 sqrt(s), and z up to 16 / 2.5, to a relative 1e-9; wider losses are bounded from above."""

@@ -73,6 +73,7 @@ def attained(kinds: list[tuple[float, list[Pair]]], left: float, a: float, queri
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("sigmas", "K", "classes", "epsilon", "delta", "queries"),
     [

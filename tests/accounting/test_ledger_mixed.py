@@ -694,6 +694,7 @@ def test_a_guarantee_with_a_narrower_curve(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("way", [-math.inf, math.inf])
 @pytest.mark.parametrize("function", ["math.tanh", *thorough("math.expm1", "numpy.expm1")])
 def test_a_ledger_is_read_by_another_library_of_functions(
@@ -874,6 +875,7 @@ def test_a_file_with_directions_that_its_neighbours_lack_is_refused(tmp_path: Pa
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("epsilon", "Delta", "reached"), [(1.1, 1e-5, 1), (0.5, 3e-7, 1), (0.7, 0.0, 3), (0.4, 1e-6, 2)]
 )

@@ -340,6 +340,7 @@ def test_finer_grids_without_gain_are_not_the_end() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     "mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4), ExponentialMechanism(1e4)]
 )

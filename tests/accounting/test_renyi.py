@@ -157,6 +157,7 @@ def test_noise_of_any_width_has_an_exact_total() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("K", "classes"), [(4, 2), (5, 2), (3, 3)])
 def test_bounds_for_any_votes_are_above_exact_ones(K: int, classes: int) -> None:
     for mechanism in (GaussianNoisyMax(1.5), LaplaceNoisyMax(0.4), PermuteAndFlip(0.8)):

@@ -70,6 +70,7 @@ def wrong(table: Table, groups: list[Group], accuracies: list[float], classes: i
     return total
 
 
+@pytest.mark.first(1, 3)
 @pytest.mark.parametrize("model", [*thorough(*(name for name in MODELS if name != LONG)), *slow(LONG)])
 def test_every_entry_holds_what_it_says(model: str) -> None:
     problem, accuracies = MODELS[model]

@@ -31,6 +31,7 @@ def _right(problem: darrm.DecisionProblem, objective: objectives.Objective) -> d
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("K", "classes", "accuracy", "figures"), [*thorough(*ONE_LABEL[:2]), *ONE_LABEL[2:]])
 def test_one_label_of_teachers(K: int, classes: int, accuracy: float, figures: dict[str, float]) -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(K, math.inf)], 1.0, 1e-5, classes, max_affected=1)

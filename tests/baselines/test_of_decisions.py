@@ -33,6 +33,7 @@ def test_a_guess_without_votes_is_among_them() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("group", "epsilon", "reach"),
     [

@@ -75,6 +75,7 @@ def test_tables_are_probabilities_and_more_of_the_parameter_is_less_noise(model:
         assert tables[0] == pytest.approx(np.full(tables[0].shape, 1 / problem.n_classes), abs=0.3) or problem.none
 
 
+@pytest.mark.first(1, 3)
 @models
 def test_the_least_noise_is_certified_and_no_less_is(model: str) -> None:
     for baseline, problem, objective in served(model):
@@ -92,6 +93,7 @@ def test_the_least_noise_is_certified_and_no_less_is(model: str) -> None:
             assert certificate.tight_epsilon >= problem.release_epsilon * (1 - 2e-7), baseline.name
 
 
+@pytest.mark.first(1, 3)
 @models
 def test_what_a_comparison_says_of_an_entry_is_true(model: str) -> None:
     problem, objective = MODELS[model]

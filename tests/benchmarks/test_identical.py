@@ -46,6 +46,7 @@ def polygon(problem: darrm.MajorityProblem) -> list[tuple[Fraction, Fraction]]:
     return pairs
 
 
+@pytest.mark.first(1, 3)
 @pytest.mark.parametrize(("K", "epsilon", "Delta"), CASES)
 def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, Delta: float) -> None:
     rng = np.random.default_rng(K)
@@ -87,6 +88,7 @@ def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_double_subsampling_keeps_its_guarantee(m: int, epsilon: float) -> None:

@@ -213,6 +213,7 @@ def test_reduction_to_two_variances(record: int, change: float) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize(("variance", "tau"), [(1.3, 0.4), (0.5, 0.7), (4.0, 0.02), (1.0, 0.05)])
 def test_delta_is_the_plain_integral(epsilon: float, variance: float, tau: float) -> None:
@@ -771,6 +772,7 @@ def aggregated_loss(moment: np.ndarray, m: int, rng: np.random.Generator) -> tup
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("d", "m"), [(1, 5), (5, 20), *thorough((3, 8), (5, 40))])
 def test_the_loss_of_like_bags_has_its_law(d: int, m: int) -> None:
     from scipy.stats import f, kstest

@@ -58,6 +58,7 @@ def test_above_the_truth_no_more_often_than_allowed(sizes: tuple[int, int], conf
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("confidence", [*thorough(0.5, 0.8), 0.95])
 def test_the_confidence_is_used(confidence: float) -> None:
     """With one side all but known, two of the four bounds can fail, a quarter each; and they do."""

@@ -298,6 +298,7 @@ def test_no_votes_leak_more_than_the_bounds(gamma: float) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("gamma", [*thorough(0.2, 3.0), 1.0])
 def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -> None:
     """The step of the proof: raised together by one vote, up to the next class, they make the leakage no smaller."""
@@ -311,6 +312,7 @@ def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("gamma", [1e-300, 1e-9, 0.05, 0.69, 2.0, 20.0, 49.9, 200.0])
 def test_the_bound_is_rounded_up(gamma: float) -> None:
     """Against B1 as the paper prints it, in so many digits that it does not cancel."""

@@ -77,7 +77,7 @@ def test_kernels_are_those_of_the_release() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.first(1, 3)
+@pytest.mark.first(1, 2)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_leakage_by_its_definition_and_below_its_bounds(scale: dict[str, float]) -> None:
     for m, most in (VOTES if "gamma" in scale else {2: 3, 3: 1}).items():
@@ -94,6 +94,7 @@ def test_leakage_by_its_definition_and_below_its_bounds(scale: dict[str, float])
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("sigma", [0.1, 0.3, 1.0, 2.5, 20.0])
 def test_the_gaussian_bound_is_rounded_up(sigma: float) -> None:
     for m in (2, 3, 8):
@@ -107,6 +108,7 @@ def test_the_gaussian_bound_is_rounded_up(sigma: float) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 7.0])
 def test_the_gaussian_bound_for_the_votes_at_hand_is_rounded_up(sigma: float) -> None:
     def behind(d: int) -> Fraction:

@@ -81,6 +81,7 @@ def test_the_integrals_of_appendix_c(m: int, gamma: float) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
 def test_the_bound_is_concave_in_the_number_of_classes(gamma: float) -> None:
     """(75) to (78): e to the bound has the differences that are printed, and tends to e^gamma."""

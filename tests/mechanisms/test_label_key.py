@@ -110,6 +110,7 @@ def p_value(labels: NDArray[Any], law: list[float]) -> float:
     return float(scipy.stats.chisquare(counts[some], labels.size * chances[some] / chances[some].sum()).pvalue)
 
 
+@pytest.mark.first(1, 3)
 @pytest.mark.parametrize("what", ROWS)
 def test_over_keys_a_label_has_its_law(what: str) -> None:
     """One row by many keys: these fail together with a probability of about 1e-8."""

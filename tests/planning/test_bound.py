@@ -79,6 +79,7 @@ def _told_apart(x: Fraction, y: Fraction, queries: int, epsilon: float) -> Fract
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("queries", "epsilon", "delta"), [(1, 0.5, 0.01), (3, 1.0, 0.02), (8, 2.0, 1e-3)])
 def test_no_pair_within_the_total_is_above_the_profile(queries: int, epsilon: float, delta: float) -> None:
     profile = profile_of_each(queries, epsilon, delta)

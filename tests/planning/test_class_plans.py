@@ -112,6 +112,7 @@ def test_fixed_voters_pay_once_for_any_classes() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("t", "total"), [(1, 0.3), (3, 1.3)])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_rule_that_the_votes_pay_for_is_the_optimum_of_their_price(classes: int, t: int, total: float) -> None:

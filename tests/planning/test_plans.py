@@ -86,6 +86,7 @@ def planned(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Plan]:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_everybody_who_counts_finds_it_within_the_budget(planned: tuple[dict[str, Any], Plan]) -> None:
     asked, plan = planned
     total = compose(plan.design, plan.queries, delta=plan.total_delta, voters=plan.voters)
@@ -137,6 +138,7 @@ def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) 
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("epsilon", "wrong", "aggregator"),
     [(1.0, 0.208, 147), *thorough((0.5, 0.261, 55), (2.0, 0.189, 379), (5.0, 0.184, 1000))],

@@ -45,6 +45,7 @@ def test_many_classes_are_listed_in_the_same_order(total: int, classes: int) -> 
     assert places(vectors).tolist() == list(range(len(vectors)))
 
 
+@pytest.mark.first(1, 3)
 @pytest.mark.parametrize(("total", "classes"), [(0, 3), (2, 4), (4, 3), (3, 5), *thorough((3, 120))])
 def test_sorted_counts_are_those_that_fall(total: int, classes: int) -> None:
     every = count_vectors(total, classes)

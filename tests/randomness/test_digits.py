@@ -58,7 +58,7 @@ def p_value(seen: NDArray[np.integer[Any]], law: Array) -> float:
     return float(scipy.stats.chisquare(ours, theirs * ours.sum() / theirs.sum()).pvalue)
 
 
-@pytest.mark.first(5)
+@pytest.mark.first(5, 7)
 @pytest.mark.parametrize("bits", [64, 8])
 @pytest.mark.parametrize("draw", LAWS)
 def test_a_deviate_has_its_law(draw: Callable[..., Deviates], bits: int) -> None:
@@ -109,7 +109,7 @@ def chances(law: Any, means: Array) -> Array:
 
 
 @pytest.mark.thorough
-@pytest.mark.first(1, 4)
+@pytest.mark.first(1, 2)
 @pytest.mark.parametrize("bits", [64, 4])
 @pytest.mark.parametrize("draw", LAWS)
 def test_the_largest_is_as_likely_as_it_should(draw: Callable[..., Deviates], bits: int) -> None:
@@ -147,6 +147,7 @@ def test_what_is_reached_holds_for_the_digits_that_are_known(bits: int) -> None:
     assert 100 < np.count_nonzero(found) < 300
 
 
+@pytest.mark.first(1, 3)
 @pytest.mark.parametrize("draw", LAWS)
 def test_ties_refine_both_for_good(draw: Callable[..., Deviates]) -> None:
     """Words of two bits, so that most rows are refined; all labels hold for the digits that are known in the end."""

@@ -80,6 +80,7 @@ def test_the_rows_stand_there(case: tuple[DecisionDesign, Page]) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_what_is_assumed_stands_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     problem, objective = design.problem, design.objective

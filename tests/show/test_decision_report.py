@@ -97,6 +97,7 @@ def design() -> DecisionDesign:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_the_table_stands_there_to_the_last_digit(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     rows = page.rows("The decision")
@@ -201,6 +202,7 @@ def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDe
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     text = " ".join(page.text.split())

@@ -68,7 +68,7 @@ def design() -> darrm.Design:
 
 
 @pytest.mark.thorough
-@pytest.mark.first(1, 4)
+@pytest.mark.first(1, 2)
 def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     K = design.problem.K
@@ -80,6 +80,7 @@ def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_the_problem_stands_there_exactly(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     problem, value = design.problem, {row[0]: row[1] for row in page.rows("The problem")}

@@ -114,6 +114,7 @@ def test_places_in_an_order_have_their_names() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 def test_pictures_render(design: DecisionDesign, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.image import imread

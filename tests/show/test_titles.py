@@ -38,6 +38,7 @@ def test_bars_carry_the_marks_of_their_lines() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize("K", [5, 11, 101])
 def test_a_comparison_names_each_line_and_each_looks_otherwise_without_colour(K: int) -> None:
     problem = darrm.MajorityProblem(K, 2, 0.1)
@@ -74,6 +75,7 @@ def test_a_legend_of_many_covers_nothing() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(("groups", "epsilon"), [(1, 1.0), (1, "auto"), (2, 1.25), (3, 1.25)])
 def test_a_picture_of_a_plan_says_the_problem(groups: int, epsilon: Any) -> None:
     budget: dict[str, Any] = {
