@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from darrm.baselines.baseline import Baseline, Family
 from darrm.design.rules import cost_of, of_all_votes
@@ -24,6 +23,8 @@ _NEAR = 1e-4  # of the range between two of them
 
 def best_threshold(cost: Callable[[float], float], problem: ByGroups, sigma: float) -> float:
     """The threshold of nearly the least cost, where the noise of the check is ``WIDER`` times ``sigma``."""
+    from scipy.optimize import minimize_scalar
+
     reach = WIDER * sigma
     at = np.linspace(problem.K / problem.n_classes - reach, problem.K + reach, _THRESHOLDS)
     least = at[int(np.argmin([cost(threshold) for threshold in at.tolist()]))]
