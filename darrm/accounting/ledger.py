@@ -640,13 +640,12 @@ class Ledger:
         **more: Any,
     ) -> None:
         """Add ``n`` uses to the state and the history."""
-        account = _charged_as(change.state, account)
-        self._take(change.state, account, n, rows.repeated)
+        name = self._take(change.state, account, n, rows.repeated)
         if batch is not None:
             change.state.ids += n
             change.state.by_key += n if batch.tags else 0
             more |= {"ids": n, "ids_digest": batch.digest(rows.skipped)}
-        change.add(account.name, n, note, **more)
+        change.add(name, n, note, **more)
 
     def _verified(self) -> State:
         """The current state, whose releases are certified again; `CertificateError` if one is not."""
@@ -663,8 +662,11 @@ class Ledger:
         """The current state of the file."""
         return self._store.read()
 
-    def _take(self, state: State, account: Account, n: int, repeated: int = 0) -> None:
-        """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise."""
+    def _take(self, state: State, account: Account, n: int, repeated: int = 0) -> str:
+        """Add ``n`` uses of a mechanism to ``state``, ``repeated`` of them of rows with a label; or raise.
+
+        Returns the name of the account to which they are charged.
+        """
         account = _charged_as(state, account)
         name = account.name
         if state.rule == "exact" and name not in state.of_labels:
@@ -700,6 +702,7 @@ class Ledger:
         else:
             account = state.others.setdefault(name, replace(account))
         rules.take(state, account, n)
+        return name
 
 
 def _second_budget(given: Any, total: Any, design: object, voters: str) -> Any:
