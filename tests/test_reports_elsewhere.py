@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_permute_and_flip_is_composed_as_if_its_range_were_bounded() -> None:
-    """opendp/opendp issue 2911: it was charged by the bounded range of the exponential mechanism."""
+    """opendp/opendp#2911: it was charged by the bounded range of the exponential mechanism."""
     # Two classes of chances 1 / 2 each, and one that is two votes ahead: permute-and-flip of epsilon 2.
     flipped = Fraction(exponential(Decimal(-2))) / 2
     pair = ((1 - flipped, Fraction(1, 2)), (flipped, Fraction(1, 2)))
@@ -59,13 +59,13 @@ def test_permute_and_flip_is_composed_as_if_its_range_were_bounded() -> None:
     "mechanism", [GaussianNoisyMax(0.5), LaplaceNoisyMax(20), PermuteAndFlip(20), ExponentialMechanism(20)]
 )
 def test_noisy_max_returns_the_least(mechanism: Any) -> None:
-    """opendp/opendp issue 2912."""
+    """opendp/opendp#2912."""
     assert set(mechanism.release([[0, 1, 2, 100]] * 50).tolist()) == {3}
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_the_lie_of_randomized_response_may_be_the_truth(classes: int) -> None:
-    """opendp/opendp issue 480: the truth was then more likely than epsilon says."""
+    """opendp/opendp#480: the truth was then more likely than epsilon says."""
     kernel = RandomizedResponse(1.0, classes).label_kernel()
     assert np.allclose(np.diag(kernel), math.e / (math.e + classes - 1), rtol=1e-12)
     assert np.allclose(kernel[0, 1:], 1 / (math.e + classes - 1), rtol=1e-12)
@@ -76,7 +76,7 @@ def test_the_lie_of_randomized_response_may_be_the_truth(classes: int) -> None:
 
 
 def test_reading_an_accountant_changes_it() -> None:
-    """meta-pytorch/opacus issue 535: what epsilon is spent was asked once, and forgotten after."""
+    """meta-pytorch/opacus#535: what epsilon is spent was asked once, and forgotten after."""
     book = ledger()
     book.charge((0.25, 0.0), 2, adjacency="replace-one")
     told = [(book.spent(), book.status(), book.history()) for _ in range(3)]
@@ -86,7 +86,7 @@ def test_reading_an_accountant_changes_it() -> None:
 
 
 def test_halves_of_a_budget_exceed_it_and_tenths_do_not_say_why() -> None:
-    """opendp/dpcreator issue 547: sums of float64 exceeded the total, and 1e-15 was then subtracted."""
+    """opendp/dpcreator#547: sums of float64 exceeded the total, and 1e-15 was then subtracted."""
     book = ledger()
     for _ in range(2):
         book.charge((0.5, 0.0), adjacency="replace-one")
@@ -108,7 +108,7 @@ def test_a_tiny_charge_is_lost_when_the_budget_is_spent() -> None:
 
 @pytest.mark.parametrize("total", [None, math.inf, math.nan, -1.0])
 def test_no_budget_is_any_budget(total: Any) -> None:
-    """NVIDIA-NeMo/Safe-Synthesizer issue 367: an epsilon of 0 or None was infinite."""
+    """NVIDIA-NeMo/Safe-Synthesizer#367: an epsilon of 0 or None was infinite."""
     with pytest.raises(darrm.InputError, match="total_epsilon must be"):
         ledger(total_epsilon=total)
     with pytest.raises(darrm.BudgetError):
@@ -117,14 +117,14 @@ def test_no_budget_is_any_budget(total: Any) -> None:
 
 @pytest.mark.parametrize("rate", [0.05, 1.0, 3.0])
 def test_the_scale_of_laplace_noise_is_its_inverse(rate: float) -> None:
-    """vanderschaarlab/mlforhealthlabpub issue 36: noise of scale lambda where it must be 1 / lambda."""
+    """vanderschaarlab/mlforhealthlabpub#36: noise of scale lambda where it must be 1 / lambda."""
     counts = [5, 3, 2]
     exact = [float(p) for p in noisy_max.laplace(counts, Fraction(rate))]
     assert LaplaceNoisyMax(rate).chances([counts])[0].tolist() == pytest.approx(exact, rel=1e-9)
 
 
 def test_every_teacher_gets_the_first_shard() -> None:
-    """vanderschaarlab/mlforhealthlabpub issue 29: an index that did not move."""
+    """vanderschaarlab/mlforhealthlabpub#29: an index that did not move."""
     from sklearn.dummy import DummyClassifier
 
     class Remembers(DummyClassifier):
@@ -141,7 +141,7 @@ def test_every_teacher_gets_the_first_shard() -> None:
 
 
 def test_totals_jump_at_tiny_deltas() -> None:
-    """microsoft/prv_accountant issue 17: epsilon rose from .06 to 3.8 between the deltas 1.1e-18 and 1.13e-18."""
+    """microsoft/prv_accountant#17: epsilon rose from .06 to 3.8 between the deltas 1.1e-18 and 1.13e-18."""
     design = darrm.solve(K=3, m=1, epsilon=0.1)
     deltas = [1e-12, 1e-17, 1.13e-18, 1.1e-18, 1e-18, 1e-30, 1e-100, 1e-300]
     totals = [compose(design, 1000, delta=delta, voters="fresh") for delta in deltas]
@@ -151,7 +151,7 @@ def test_totals_jump_at_tiny_deltas() -> None:
 
 
 def test_two_mechanisms_of_one_seed_draw_alike() -> None:
-    """IBM/differential-privacy-library issue 31: noise of one seed is correlated; here, of one key."""
+    """IBM/differential-privacy-library#31: noise of one seed is correlated; here, of one key."""
     key = LabelKey.create("labels.key")
     votes, ids = np.tile([1, 1, 0, 0, 1], (4000, 1)), list(map(str, range(4000)))
     first, second = (
