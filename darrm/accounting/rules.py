@@ -95,9 +95,20 @@ def take(state: State, account: Account, n: int) -> None:
     try:
         _TAKE[state.rule](state, account, n)
         _take_otherwise(state, account, n)
-    except BaseException:
+    except BaseException as error:
         account.charged = before
+        if isinstance(error, BudgetError):
+            _check_charged(state, account)
         raise
+
+
+def _check_charged(state: State, account: Account) -> None:
+    """`InputError` if the charges are above the budget without another: no ledger takes such, so its file was edited."""
+    if any(one.charged for one in state.accounts.values()):
+        try:
+            _TAKE[state.rule](state, account, 0)
+        except BudgetError:
+            raise InputError(_ABOVE) from None
 
 
 def _take_otherwise(state: State, account: Account, n: int) -> None:
@@ -319,6 +330,8 @@ def spent(state: State) -> tuple[float, float]:
         return 0.0, 0.0
     if state.rule == "basic-filter":
         epsilon, delta = sums(state)
+        if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
+            raise InputError(_ABOVE)
         return rounded_up(epsilon), rounded_up(delta)
     if state.rule == "renyi-filter":
         return _spent_by_divergence(state), state.total_delta

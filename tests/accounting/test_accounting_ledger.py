@@ -420,6 +420,21 @@ def test_a_ledger_with_too_many_charges_says_so(book: Ledger, design: darrm.Desi
         book.charge(design, 1)
 
 
+@pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
+def test_a_budget_below_its_charges_is_bad_input_wherever_it_is_read(
+    tmp_path: Path, design: darrm.Design, rule: str
+) -> None:
+    book = Ledger.create(tmp_path / "l.json", design, total_epsilon=9, total_delta=0.3, voters="fresh", rule=rule)
+    book.charge(design, 2)
+    with pytest.raises(darrm.BudgetError):
+        book.charge(design, 10_000)
+    ledgers.forge(book.path, {**ledgers.content(book.path), "total_epsilon": 0.01})
+    for use in (lambda: book.charge(design), book.spent):
+        with pytest.raises(darrm.InputError, match="charges above its budget|allows too many labels") as refused:
+            use()
+        assert not isinstance(refused.value, darrm.BudgetError)
+
+
 def test_a_second_design_of_fixed_voters_is_not_sent_to_a_second_budget(tmp_path: Path, design: darrm.Design) -> None:
     budget = {"total_epsilon": 1e3, "total_delta": DELTA, "voters": "fixed"}
     book = Ledger.create(tmp_path / "fixed.json", design, **budget)  # type: ignore[arg-type]
