@@ -52,7 +52,7 @@ def table_format(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def write(path: str | os.PathLike[str], columns: Columns, about: str = "") -> None:
+def write(path: str | os.PathLike[str], columns: Columns, about: str = "", *, gammas: bool = False) -> None:
     """Write columns of one length, whole or not at all; with all digits, but for tex.
 
     Parameters
@@ -63,6 +63,8 @@ def write(path: str | os.PathLike[str], columns: Columns, about: str = "") -> No
     columns : mapping of str to sequence of int, float, bool, str or None
     about : str
         What the table is of, which LaTeX gets as a comment; the other formats have no place for it.
+    gammas : bool
+        Whether each column but the first is the noise function of the mechanism that it is named for.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def write(path: str | os.PathLike[str], columns: Columns, about: str = "") -> No
         if kind in _WRITERS:
             _WRITERS[kind](file, columns)
         else:
-            file.write(tabular(columns, about).encode())
+            file.write(tabular(columns, about, gammas=gammas).encode())
 
 
 def write_csv(path: str | os.PathLike[str], columns: Columns) -> None:

@@ -75,7 +75,7 @@ def kind_of(path: Path) -> str | None:
 
 def _of_text(head: str) -> str | None:
     start = head[:400].lower()
-    if start.startswith(r"\begin{tabular}"):
+    if re.match(r"(%[^\n]*\n)*\\begin\{tabular\}", head):
         return "latex"
     if start.startswith("<"):
         return "picture" if "<svg" in start else "page" if "<html" in start else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from darrm.numerics.printed import at_least, exactly
 
+_WIDE = 14  # columns, of which a page of a paper has no room for more
 _DIGITS = 4  # significant ones; the other formats have all
 _SMALL_GAP = 1e-9  # no figure of a paper has so many digits
 _NOTHING = 1e-12  # a share or a probability that is rounding
@@ -45,15 +46,17 @@ _ESCAPED = {
 }
 
 
-def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
+def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bool = False) -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
     What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. So is an
     expected cost that another column has, and a gap of at most 1e-9 in all rows. A column with the same value in all of
-    several rows stands in a comment, but for noise functions and the first column. Columns gamma(l) that mirror others
-    in all rows are left out, and a comment says so. Below noise functions a comment says that rounded ones are not
-    certified. A comment above the table is ``about``, which says what it is of.
+    several rows stands in a comment above the table, but for columns gamma(l) and the first one. Columns gamma(l) that
+    mirror others in all rows are left out, and a comment says so. Below noise functions a comment says that rounded
+    ones are not certified. The first line is a comment, ``about``, which says what the table is of.
+
+    ``gammas``: each column but the first is the noise function of the mechanism that the column is named for.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
     if any(name != _COST and list(values) == list(kept[_COST]) for name, values in kept.items() if _COST in kept):
@@ -74,11 +77,15 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
     halves = _halves(kept)
     kept = {name: halves.get(name, values) for name, values in kept.items() if halves.get(name, values)}
     sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
-    heads = " & ".join(map(_head, kept))
+    heads = " & ".join(_text(name) if gammas else _head(name) for name in kept)
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
     lines = [f"{' & '.join(row)} \\\\" for row in rows]
+    alike = ", ".join(
+        f"{name if gammas else name.replace('_', ' ')} = {_cell(name, value)}" for name, value in same.items()
+    )
     whole = [
         *([f"% {' '.join(about.split())}."] if about else []),
+        *([f"% In all rows, so not in the table: {alike}."] if same else []),
         f"\\begin{{tabular}}{{{sides}}}",
         r"\hline",
         f"{heads} \\\\",
@@ -87,14 +94,16 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "") -> str:
         r"\hline",
         r"\end{tabular}",
     ]
-    if same:
-        alike = ", ".join(f"{name.replace('_', ' ')} = {_cell(name, value)}" for name, value in same.items())
-        whole.append(f"% In all rows: {alike}.")
     if gaps and "gap" not in kept:
         whole.append(f"% No gap is above {_cell('gap', max(gaps))}.")
     if halves:
         whole.append("% gamma(K - l) = gamma(l) in all rows, so gamma(l) is left out for l > K / 2.")
-    if any(_NOISE.fullmatch(name) for name in kept):
+    if len(kept) > _WIDE:
+        whole.append(
+            f"% {len(kept)} columns: too wide for most pages. darrm export of one design has a row for each number of "
+            "votes in place of a column."
+        )
+    if gammas or any(_NOISE.fullmatch(name) for name in kept):
         whole.append(
             "% The noise functions above are rounded. Only the exact ones are certified: keep those, as CSV or JSON."
         )

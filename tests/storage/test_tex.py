@@ -66,12 +66,26 @@ def test_texts_are_escaped() -> None:
 def test_what_is_the_same_in_all_rows_stands_in_a_comment() -> None:
     columns = {"name": ["a", "a"], "m": [3, 3], "expected_cost": [0.1, 0.2], "error": [0.1, 0.2], "gamma_5": [1.0, 1.0]}
     lines = tabular(columns | {"tight_epsilon": [0.3, 0.3]}).splitlines()
-    assert lines[2] == r"mechanism & error & $\gamma(5)$ \\"
-    assert lines[4:6] == [r"a & 0.1000 & 1.000 \\", r"a & 0.2000 & 1.000 \\"]
-    assert "% In all rows: m = 3, tight epsilon = 0.3." in lines
+    assert lines[3] == r"mechanism & error & $\gamma(5)$ \\"
+    assert lines[5:7] == [r"a & 0.1000 & 1.000 \\", r"a & 0.2000 & 1.000 \\"]
+    assert lines[0] == "% In all rows, so not in the table: m = 3, tight epsilon = 0.3."
     one = tabular({name: values[:1] for name, values in columns.items()})
     assert "In all rows" not in one
     assert r"mechanism & m & error" in one
+
+
+def test_a_table_of_gammas_names_its_problem_and_the_constant_ones_first() -> None:
+    columns = {"votes": ["1:2", "0:3"], "gamma_opt": [0.5, 1.0], "plain majority": [1.0, 1.0]}
+    lines = tabular(columns, "K = 3", gammas=True).splitlines()
+    assert lines[:2] == ["% K = 3.", "% In all rows, so not in the table: plain majority = 1.000."]
+    assert lines[4] == r"votes & gamma\_opt \\"
+    assert lines[-1].startswith("% The noise functions above are rounded")
+
+
+def test_a_table_too_wide_for_a_page_says_what_is_narrow() -> None:
+    rows = {f"gamma_{l}": [l / 26, 0.5] for l in range(26)}
+    assert "darrm export of one design has a row for each number of votes" in tabular({"K": [3, 4], **rows})
+    assert "too wide" not in tabular({"K": [3, 4], **dict(list(rows.items())[:13])})
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
