@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from darrm.cli import common
+from darrm.cli.outputs import AnyOut
 from darrm.errors import InputError
 
 _MOST = 10_000_000  # lines
 _MOST_K = 3001
 _MOST_NUMBERS = 5_000_000  # in one JSON object
+_CSV, _PROGRAM = ".csv", (".mps", ".lp", ".npz")
 
 
 @click.command("constraints", short_help="List, count or write the constraints of the linear program.")
@@ -27,12 +31,12 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 @common.number("--epsilon", "With --m: epsilon of one voter, in nats.")
 @common.number("--delta", "With --m: delta of one label [1 - (1 - Delta)^max(m, 1)].")
 @click.option("--count", is_flag=True, help="Print the number of constraints only.")
-@click.option("--prior", help=f"With --out: {common.PRIORS[:-1]} [uniform]. {common.NOT_RESTING}")
+@click.option("--prior", help=f"For a whole program: {common.PRIORS[:-1]} [uniform]. {common.NOT_RESTING}")
 @click.option(
     "--out",
-    type=common.PATH,
-    help="With --m and --epsilon: write the linear program here, for any solver (.mps or .lp). Set small_matrix_value "
-    "of HiGHS to 1e-12, or it drops coefficients below 1e-9.",
+    type=AnyOut(path_type=Path, readable=False),
+    help="Write the list here (.csv). Or, with --m and --epsilon, the whole linear program, for any solver (.mps or "
+    ".lp) or as arrays of numpy (.npz). Set small_matrix_value of HiGHS to 1e-12, or it drops coefficients below 1e-9.",
 )
 @common.json_option
 def command(
@@ -54,12 +58,17 @@ def command(
         raise InputError("--m and --epsilon go together. Pass both for coefficients, or none for multisets alone.")
     if m is None and values["delta"] is not None:
         raise InputError("--delta is for coefficients. Pass --m and --epsilon too, or leave it out.")
-    if out is not None and (m is None or count or as_json):
-        raise InputError("--out is for a whole program. Pass --m and --epsilon too, and neither --count nor --json.")
-    if prior is not None and out is None:
-        raise InputError("--prior is for a whole program. Pass --out too, or leave it out.")
+    if out is not None and (count or as_json):
+        raise InputError("--out writes the list or the program. Leave --count and --json out.")
+    if out is not None and out.suffix.lower() not in (_CSV, *_PROGRAM):
+        raise InputError(f"--out must end in {_CSV} (the list), or in {', '.join(_PROGRAM)} (the program). Got {out}.")
+    whole = out is not None and out.suffix.lower() in _PROGRAM
+    if whole and m is None:
+        raise InputError(f"A program needs coefficients. Got --out {out}. Pass --m and --epsilon too, or a .csv.")
+    if prior is not None and not whole:
+        raise InputError("--prior is for a whole program. Pass --out FILE.mps, .lp or .npz too, or leave it out.")
     problem = MajorityProblem(m=1 if m is None else m, epsilon=1.0 if epsilon is None else epsilon, **values)
-    if out is not None:
+    if out is not None and whole:
         from darrm.design.listed import linear_program
 
         program = linear_program(problem, common.take_prior("uniform" if prior is None else prior))
@@ -102,6 +111,19 @@ def command(
     if as_json:
         common.print_json({"K": K, "columns": [*corners, *half], "rows": list(lines)})
         return
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([*corners, *half])
+    if out is None:
+        _write(sys.stdout, [*corners, *half], lines)
+        return
+    from darrm.storage.atomic import replacing
+
+    with replacing(out) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        _write(text, [*corners, *half], lines)
+        text.detach()  # which flushes, and leaves the file to be closed by its own
+    common.wrote(out)
+
+
+def _write(file: IO[str], head: list[str], lines: Iterable[list[Any]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(head)
     writer.writerows(lines)

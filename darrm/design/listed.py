@@ -22,7 +22,7 @@ from darrm.problem.majority import MajorityProblem, given_problem
 from darrm.storage.atomic import replacing
 from darrm_solvers.highs import set_options, silent
 
-ENDINGS = (".mps", ".lp")
+ENDINGS = (".mps", ".lp", ".npz")
 _SMALLEST = 1e-12  # HiGHS drops smaller coefficients, by default those below 1e-9
 
 
@@ -77,6 +77,8 @@ class GammaProgram:
         """Write the program to a file that any solver reads: MPS if ``path`` ends in .mps, LP if it ends in .lp.
 
         A row is named by its multiset, such as n_9_0_2_0, and a column gamma_6. Coefficients below 1e-12 are left out.
+        If ``path`` ends in .npz, it has the arrays ``A``, ``b``, ``c``, ``constant`` and ``multisets`` for
+        `numpy.load`, with all coefficients.
 
         Raises
         ------
@@ -89,7 +91,12 @@ class GammaProgram:
 
         ending = Path(path).suffix.lower()
         if ending not in ENDINGS:
-            raise refusal("path", "the name of a file that ends in .mps or .lp", str(path))
+            raise refusal("path", f"the name of a file that ends in {', '.join(ENDINGS)}", str(path))
+        if ending == ".npz":
+            arrays = {name: getattr(self, name) for name in ("A", "b", "c", "constant", "multisets")}
+            with replacing(path) as file:
+                np.savez_compressed(file, **arrays)
+            return
         rows, columns = self.A.shape
         lp = highspy.HighsLp()
         lp.model_name_, lp.num_row_, lp.num_col_, lp.offset_ = "darrm", rows, columns, self.constant

@@ -89,12 +89,27 @@ def test_a_file_of_the_program_has_the_optimum_of_solve(
     assert path.read_bytes() == before
 
 
+def test_the_list_and_the_arrays_are_files_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for more in ([], ["--m", "2", "--epsilon", ".3"]):
+        listed = printed(capsys, "--K", "5", *more)
+        assert printed(capsys, "--K", "5", *more, "--out", str(tmp_path / "list.csv")) == ""
+        assert (tmp_path / "list.csv").read_text(encoding="utf-8") == listed
+    assert printed(capsys, "--K", "5", *more, "--out", str(tmp_path / "program.npz")) == ""
+    program = darrm.linear_program(K=5, m=2, epsilon=0.3)
+    with np.load(tmp_path / "program.npz") as found:
+        assert set(found) == {"A", "b", "c", "constant", "multisets"}
+        for name in found:
+            assert np.array_equal(found[name], getattr(program, name))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--K", "3", "--prior", "common"], "--prior is for a whole program"),
-        (["--K", "3", "--out", "x.lp"], "--out is for a whole program"),
-        (["--K", "3", "--m", "1", "--epsilon", "1", "--out", "x.csv"], "ends in .mps or .lp. Got 'x.csv'"),
+        (["--K", "3", "--out", "x.lp"], "A program needs coefficients. Got --out x.lp. Pass --m and --epsilon too"),
+        (["--K", "3", "--out", "x.json"], "--out must end in .csv (the list), or in .mps, .lp, .npz (the program)"),
+        (["--K", "3", "--out", "x.csv", "--json"], "Leave --count and --json out"),
+        (["--K", "3", "--out", "x.csv", "--prior", "common"], "--prior is for a whole program"),
         (["--K", "301", "--m", "1", "--epsilon", "1", "--out", "x.lp"], "a full list stops at 15,000,000 coefficients"),
         (["--K", "0"], "K must be an integer of at least 1"),
         (["--K", "101", "--Delta", "1e-5"], "There are 27,883,218,168 multisets; at most 10,000,000 are listed"),
