@@ -167,7 +167,7 @@ def array(
     form = "" if shape is None else f" of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
     kind = f"{'integers' if wholes else 'numbers'}"
     given = plain(name, values, f"{kind}{form}", hint)
-    if given.dtype.kind not in "iufO":
+    if given.dtype.kind not in "iufO" or callable(values):
         raise refusal(name, f"{kind}{form}", values, hint)
     if shape is not None and (
         len(shape) != given.ndim
@@ -250,8 +250,8 @@ def check_voters(voters: object, epsilons: Iterable[float] = (0.0,)) -> str:
 
 
 SEVERAL_CLASSES = (
-    "This is for two answers. For several classes pass names=[...] where votes are read, one text for each class; and "
-    "classes=3, or their names, to darrm.DecisionProblem (--classes), and release by darrm.mechanisms.PrivateDecision. "
+    "This is for two answers. For several classes pass classes=3, or their names, where votes are read and to "
+    "darrm.DecisionProblem (--classes), and release by darrm.mechanisms.PrivateDecision. "
     "Or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on the votes for each class."
 )
 

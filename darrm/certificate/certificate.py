@@ -17,6 +17,7 @@ from darrm.certificate.tight_epsilon import tight_epsilon
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantees, point_text, profile_limits
+from darrm.problem.noise_function import Given
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Certificate:
 
 
 @usual_arithmetic
-def verify(release: ArrayLike, problem: Problem) -> Certificate:
+def verify(release: Given, problem: Problem) -> Certificate:
     """Verify from the table alone that a release satisfies the guarantee of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
@@ -94,10 +95,10 @@ def verify(release: ArrayLike, problem: Problem) -> Certificate:
     Parameters
     ----------
     release : array_like, float in [0, 1]
-        For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]. For even K the entry
-        at the tie K/2 has no effect: a tie releases a fair coin flip. For a `DecisionProblem` the table of a
-        `darrm.Design`: the probabilities X of answer 1, shape ``problem.table_shape``, or of all answers if there are
-        more than two.
+        For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l], or a function of l.
+        For even K the entry at the tie K/2 has no effect: a tie releases a fair coin flip. For a `DecisionProblem` the
+        table of a `darrm.Design`: the probabilities X of answer 1, shape ``problem.table_shape``, or of all answers if
+        there are more than two.
     problem : MajorityProblem or DecisionProblem
 
     Returns

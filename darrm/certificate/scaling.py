@@ -7,7 +7,6 @@ from decimal import Decimal
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from darrm.certificate.engines import engine, search, worst_cases
 from darrm.certificate.protocol import WorstCase
@@ -18,10 +17,11 @@ from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, powers
 from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantees
+from darrm.problem.noise_function import Given
 
 
 @usual_arithmetic
-def repair(release: ArrayLike, problem: Problem) -> Array:
+def repair(release: Given, problem: Problem) -> Array:
     """Scale a release, such as a noise function gamma, down until the guarantee of the problem is certified.
 
     Scaling by s releases a uniformly random answer with probability 1 - s, which is a fair coin flip for a majority.

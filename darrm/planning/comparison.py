@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from darrm import objectives
 from darrm._validation import check_count, check_total_delta, real, refusal
@@ -35,8 +34,8 @@ from darrm.priors.prior import errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.majority import given_problem
+from darrm.problem.noise_function import Given
 
-Own: TypeAlias = ArrayLike | Callable[[int], float]
 _SAME = 1e-9  # expected costs this close count as equal
 
 
@@ -54,7 +53,7 @@ def compare(
     voters: str | None = None,
     draws: int | None = None,
     rng: np.random.Generator | None = None,
-    extra: Mapping[str, Own] | None = None,
+    extra: Mapping[str, Given] | None = None,
     time_limit: float = math.inf,
     **parameters: Any,
 ) -> Comparison:
@@ -69,7 +68,8 @@ def compare(
       alone;
     * the optimum for the majority, or plurality, of all votes;
     * with as little noise as the guarantee allows, each of these: the Bayes rule mixed with a random answer,
-      subsampling, Gaussian and Laplace noisy max, permute-and-flip, the exponential mechanism;
+      tuned subsampling (a random sample of one of two sizes), Gaussian and Laplace noisy max, permute-and-flip, the
+      exponential mechanism;
     * for several classes decisions for each class against the rest;
     * the constant answer of least expected cost, if one answer has it alone;
     * without any noise the majority and the Bayes rule, which are only as private as the votes.
@@ -126,7 +126,7 @@ def compare(
     0.122  subsampling of 3 votes
     0.060  randomized response (largest)
     0.327  randomized response (A.1)
-    0.059  subsampling
+    0.059  tuned subsampling
     0.049  Gaussian noisy max
     0.045  Laplace noisy max
     0.045  permute-and-flip
@@ -161,17 +161,15 @@ def compare(
 
 
 def _with(
-    extra: Mapping[str, Own] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
+    extra: Mapping[str, Given] | None, best: Design, optima: Sequence[Entry], baselines: Sequence[Entry]
 ) -> tuple[Entry, ...]:
     """The optima, the user's own tables, and the baselines."""
     if extra is not None and not isinstance(extra, Mapping):
         raise refusal("extra", 'tables by name, such as {"mine": gamma}', extra)
     own: dict[str, Array] = {}
     for name, given in (extra or {}).items():
-        of_counts = callable(given) and best.encoding is encodings.GAMMA
         try:
-            table: Any = [given(l) for l in range(best.problem.K + 1)] if of_counts else given  # type: ignore[operator]
-            own[str(name)] = encodings.table(table, best.problem)
+            own[str(name)] = encodings.table(given, best.problem)
         except InputError as error:
             raise InputError(f"extra {str(name)!r}: {error}") from None
     for entry in (*optima, *baselines):

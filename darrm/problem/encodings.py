@@ -23,7 +23,7 @@ from darrm.numerics.arrays import Array
 from darrm.problem import class_tables
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import ByGroups
-from darrm.problem.noise_function import acceptance, noise_function
+from darrm.problem.noise_function import Given, acceptance, noise_function
 
 _HALF = Fraction(1, 2)
 
@@ -53,14 +53,14 @@ class Encoding(NamedTuple):
 
     name: str
     key: str
-    checked: Callable[[ArrayLike, Any], Array]
+    checked: Callable[[Any, Any], Array]
     mixed: Callable[[Array, float], Array]
     probabilities: Callable[[Array], Array]
     exact: Callable[[Array, ByGroups], list[list[Fraction]]]
     rounded: Callable[[Array, int], Array]
 
 
-def _gamma(release: ArrayLike, problem: Any) -> Array:
+def _gamma(release: Given, problem: Any) -> Array:
     return noise_function(release, problem.K)
 
 
@@ -109,7 +109,7 @@ SYMMETRIC = FULL._replace(name="symmetric")
 ENCODINGS = {encoding.name: encoding for encoding in (GAMMA, BINARY, FULL, SYMMETRIC)}
 
 
-def of(problem: object, release: ArrayLike) -> Encoding:
+def of(problem: object, release: Given) -> Encoding:
     """The encoding that an array for a decision would have, valid or not; gamma for any other problem."""
     if not isinstance(problem, DecisionProblem):
         return GAMMA
@@ -118,8 +118,11 @@ def of(problem: object, release: ArrayLike) -> Encoding:
     return SYMMETRIC if class_tables.is_symmetric(np.asarray(release), problem) else FULL
 
 
-def table(release: ArrayLike, problem: object) -> Array:
-    """``release`` as float64, as files hold it; `InputError` if it does not encode a release of the problem."""
+def table(release: Given, problem: object) -> Array:
+    """``release`` as float64, as files hold it; `InputError` if it does not encode a release of the problem.
+
+    A noise function may be a function of the number of ones.
+    """
     if hasattr(release, "problem"):
         raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
     return of(problem, release).checked(release, problem)

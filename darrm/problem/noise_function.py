@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,16 +12,20 @@ from darrm._validation import array
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
+Given: TypeAlias = ArrayLike | Callable[[int], float]  # a table as a user passes it; a gamma may be a function
 _ROUNDED = 1e-6  # largest difference of two equal numbers after rounding in print or in a solver
 
 
-def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
+def noise_function(gamma: Given, K: int | None = None) -> Array:
     """``gamma`` as a float64 array of shape (K + 1,), any K >= 1 if None, refused unless it is a noise function.
 
-    In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it.
+    In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it. If K is given, it
+    may be a function of l = 0, ..., K.
     """
     if hasattr(gamma, "gamma"):
         raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
+    if callable(gamma) and K is not None:
+        gamma = [gamma(l) for l in range(K + 1)]
     if K and type(gamma) is np.ndarray and gamma.dtype == np.float64 and gamma.shape == (K + 1,):
         within = gamma.min() >= 0 and gamma.max() <= 1  # not if one is NaN
         if within and np.array_equal(gamma, gamma[::-1]):

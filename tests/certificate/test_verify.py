@@ -349,6 +349,18 @@ def test_a_design_is_not_a_table() -> None:
         darrm.verify(design, design.problem)  # type: ignore[arg-type]
 
 
+def test_a_function_of_the_number_of_ones_is_a_table_too() -> None:
+    problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.5)
+    table = [abs(2 * l - 5) / 10 for l in range(6)]
+    assert darrm.verify(lambda l: table[l], problem) == darrm.verify(table, problem)
+    assert darrm.repair(lambda l: 1.0, problem).tolist() == darrm.repair([1.0] * 6, problem).tolist()
+    with pytest.raises(darrm.InputError, match=r"gamma must be symmetric, gamma\(l\) = gamma\(K - l\)"):
+        darrm.verify(lambda l: l / 5, problem)
+    groups = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], epsilon=1.0)
+    with pytest.raises(darrm.InputError, match=r"release must be numbers of shape \(3\)?,?\)?.* Got <function"):
+        darrm.verify(lambda l: 0.5, groups)
+
+
 @pytest.mark.parametrize("epsilon", [1e-16, 1e-15])
 def test_the_least_excess_is_refused(epsilon: float) -> None:
     """No tolerance is granted: what is missing here is 1e-16."""
