@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
-from darrm._validation import refusal
+from darrm._validation import refusal, shown, whole
 from darrm.errors import InputError
 from darrm.problem.voter_names import compared
 
@@ -59,6 +59,17 @@ def checked_names(names: object) -> tuple[str, ...]:
     if len(set(map(compared, names))) < len(names):
         raise refusal("names", "texts that differ by more than blanks around them and forms of Unicode", names)
     return tuple(names)
+
+
+def names_of(names: object, classes: object) -> object:
+    """The names of answers: ``names``, or in their place ``classes``, which may be a number of them."""
+    if classes is None:
+        return names
+    if names != BITS:
+        raise InputError(f"classes takes the place of names. Got names {shown(names)} too. Pass one of them.")
+    if isinstance(classes, Iterable):
+        return classes if isinstance(classes, str) else list(classes)
+    return tuple(map(str, range(whole("classes", classes, 2, _MOST_NAMES, hint="Pass their number, or their names."))))
 
 
 def numbers_of(names: Sequence[str]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from darrm._validation import whole
 from darrm.errors import InputError
 from darrm.problem.voter_names import voter_names
-from darrm.votes.answers import BITS, Answers
+from darrm.votes.answers import BITS, Answers, names_of
 from darrm.votes.formats import format_of, votes_file
 from darrm.votes.ids import RowIds
 from darrm.votes.rows import Votes, VotesBlock
@@ -64,6 +64,7 @@ def blocks(
     K: int | None = None,
     *,
     names: Sequence[str] = BITS,
+    classes: int | Iterable[str] | None = None,
     absent: bool = False,
     voters: Sequence[str] | None = None,
 ) -> Iterator[VotesBlock]:
@@ -71,7 +72,7 @@ def blocks(
 
     Parameters
     ----------
-    path, K, names, absent, voters
+    path, K, names, classes, absent, voters
         As for `read`.
 
     Yields
@@ -99,17 +100,17 @@ def blocks(
     >>> [block.votes.shape for block in darrm.votes.blocks("votes.csv", K=3)]
     [(3, 3)]
     """
-    name, row, answers = Path(path), 1, Answers.of(names, absent)
+    name, row, answers = Path(path), 1, Answers.of(names_of(names, classes), absent)
     if K is not None:
         K = whole("K", K, hint="Pass how many columns of votes there must be, such as design.problem.K.")
     taken = K if voters is None else voter_names(voters, K, "voters")
     with votes_file(name) as file:
-        names_of = RowIds(name, first=1)
+        row_ids = RowIds(name, first=1)
         for columns, cells, ids in format_of(name).blocks(name, file, taken, answers):
             n_votes = len(columns.votes)
             labels = None if columns.label is None else cells[:, n_votes]
             votes = cells[:, :n_votes].view(np.int8) if absent else cells[:, :n_votes]
-            texts, has_ids = names_of.of(ids, len(cells), index=columns.index)
+            texts, has_ids = row_ids.of(ids, len(cells), index=columns.index)
             yield VotesBlock(votes, texts, labels, has_ids=has_ids, voters=columns.voters)
             row += len(cells)
         if row == 1:
@@ -121,6 +122,7 @@ def read(
     K: int | None = None,
     *,
     names: Sequence[str] = BITS,
+    classes: int | Iterable[str] | None = None,
     absent: bool = False,
     voters: Sequence[str] | None = None,
 ) -> VotesTable:
@@ -138,6 +140,9 @@ def read(
     names : 2 to 255 str, default "0" and "1"
         The names of the classes 0, 1, ... in votes and labels: `DecisionProblem.names`. Their numbers are read too,
         unless one of the numbers is a name.
+    classes : int or names, optional
+        In place of ``names``, as for `DecisionProblem`: how many classes there are, which are then 0, 1, ..., or their
+        names.
     absent : bool
         Whether a vote may be -1 or blank (in Parquet null or NaN), for an absent voter. Votes are then int8, and -1
         there.
@@ -165,7 +170,7 @@ def read(
     >>> darrm.votes.read("votes.csv", voters=["v3", "v1"]).votes.tolist()
     [[1, 1], [1, 0], [1, 1]]
     """
-    parts = list(blocks(path, K, names=names, absent=absent, voters=voters))
+    parts = list(blocks(path, K, names=names, classes=classes, absent=absent, voters=voters))
     labels = [block.labels for block in parts if block.labels is not None]
     return VotesTable(
         votes=np.concatenate([block.votes for block in parts]),

@@ -121,7 +121,8 @@ def writing_labels(
     file : context manager of a binary file, optional
         The file to write, if ``path`` is not simply to be replaced: `Ledger.releasing` has a file that is charged for.
     names : 2 or more str, default "0" and "1"
-        Words for the labels 0, 1, ...: `DecisionProblem.answers`.
+        Words for the labels 0, 1, ...: `DecisionProblem.answers`, which has "none" last if a label may be that. So has
+        the ``problem.answers`` of a `ConfidentNoisyMax` with K and classes; put another word there as you like.
 
     Raises
     ------

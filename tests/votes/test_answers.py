@@ -156,3 +156,16 @@ def test_parquet_of_other_numbers(tmp_path: Path, bad: float) -> None:
     pq.write_table(pa.table({"a": pa.array([0, bad])}), path)
     with pytest.raises(darrm.InputError, match=f"row 2, column a: A vote must be 0 or 1, or -1.* Got {bad}"):
         votes.read(path, absent=True)
+
+
+def test_classes_stand_in_the_place_of_names(path: Path) -> None:
+    path.write_text("a,b\n2,0\n1,1\n", encoding="utf-8")
+    for given in (3, ["x", "y", "z"], iter("xyz")):
+        assert votes.read(path, classes=given).votes.tolist() == [[2, 0], [1, 1]]
+    with pytest.raises(darrm.InputError, match=r"A vote must be .*pass classes=3, or their names"):
+        votes.read(path)
+    with pytest.raises(darrm.InputError, match="classes takes the place of names"):
+        votes.read(path, names=("x", "y", "z"), classes=3)
+    for wrong in (1, 2.5, 300, "xyz", True):
+        with pytest.raises(darrm.InputError, match=r"classes must be an integer|names must be"):
+            votes.read(path, classes=wrong)  # type: ignore[arg-type]
