@@ -15,6 +15,8 @@ from darrm.numerics.printed import at_least, exactly
 from darrm.planning.dependence import Dependence
 from darrm.problem.groups import ByGroups, called
 
+_NEAR_CHANCE = 0.8  # of the error rate of fair coins, or of classes at random
+
 
 @dataclass(frozen=True)
 class Step:
@@ -151,13 +153,24 @@ class Plan:
         """What the voters are called in print: "fresh", "fixed" or "non-private"."""
         return called(self.problem, self.voters)
 
+    @property
+    def near_chance(self) -> str:
+        """What labels are that are hardly better than: "coin flips" or "classes at random"; "" for all others."""
+        wrong, classes = self.disagreement if math.isnan(self.wrong) else self.wrong, self.problem.n_classes
+        if self.problem.none or not wrong > _NEAR_CHANCE * (1 - 1 / classes):  # "none" counts as wrong
+            return ""
+        return "coin flips" if classes == 2 else "classes at random"
+
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
-        wrong = "" if math.isnan(self.wrong) else f"label error rate {self.wrong:.4f}, "
-        hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
+        hardly = self.on_votes is not None and self.on_votes.hardly
+        poor = f"hardly better than {self.near_chance}, " if self.near_chance else ""
+        poor = "hardly depend on the votes, " if hardly else poor
+        known = {"label error rate": self.wrong, "disagreement rate": self.disagreement}
+        rates = ", ".join(f"{name} {rate:.4f}" for name, rate in known.items() if not math.isnan(rate))
         return (
-            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.called} voters: {hardly}{wrong}"
-            f"disagreement rate {self.disagreement:.4f}, {self.chosen!r}>"
+            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.called} voters: {poor}"
+            f"{rates or 'error rates not known without the accuracy of the voters'}, {self.chosen!r}>"
         )
 
     def _repr_html_(self) -> str:

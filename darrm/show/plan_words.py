@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from darrm.planning.answers import Plan
     from darrm.problem.groups import ByGroups
 
-_NEAR_COINS = 0.8  # of the error rate of fair coins, or of classes at random
 _NEAR_PRICE = 2.0
 _MOST, _ALL = 0.75, 0.995  # of labels that are one answer
 _ERROR, _DISAGREEMENT = "label error rate", "disagreement rate"
@@ -35,7 +34,7 @@ CURVE_TITLE = "Label error rate by the epsilon of one vote"
 
 
 def together(plan: Plan) -> str:
-    """What all labels guarantee; first of all that they hardly depend on the votes, if that is so."""
+    """What all labels guarantee; first of all that they are of little use, if that is so."""
     subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
     if plan.of:
         each = listed(
@@ -43,9 +42,9 @@ def together(plan: Plan) -> str:
             f"{pair(own.total_epsilon, plan.total_delta)}"
             for name, own in plan.of.items()
         )
-        return f"{_hardly(plan)}{subject} {each} (certified)."
+        return f"{_poor(plan)}{subject} {each} (certified)."
     return (
-        f"{_hardly(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
+        f"{_poor(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
         f"privacy budget {pair(plan.total_epsilon, plan.total_delta)}."
     )
 
@@ -82,11 +81,16 @@ def _if_colluding(plan: Plan) -> list[str]:
     return [f"By the number of voters that collude, the labels of this plan have together epsilon {each}."]
 
 
-def _hardly(plan: Plan) -> str:
-    """What labels are that hardly depend on the votes, and their error rate; nothing of others."""
+def _poor(plan: Plan) -> str:
+    """What labels are that hardly depend on the votes, or nearly err as by chance, with their rate; else nothing."""
     found = plan.on_votes
     if found is None or not found.hardly:
-        return ""
+        if not plan.near_chance:
+            return ""
+        rate = f"{_ERROR} {plan.wrong:.4f}"
+        if math.isnan(plan.wrong):
+            rate = f"{_DISAGREEMENT} {plan.disagreement:.4f}"
+        return f"These labels are hardly better than {plan.near_chance} ({rate}). "
     kind = "They are close to random draws"
     if found.often > _MOST:
         share = "Nearly all" if found.often > _ALL else f"{100 * found.often:.1f} %"
@@ -140,16 +144,11 @@ def remarks(plan: Plan) -> list[str]:
     cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
-    classes, chance = 2, "coin flips"
-    if plan.problem.n_classes > 2:
-        classes, chance = plan.problem.n_classes, "classes at random"
-    wrong = plan.disagreement if math.isnan(plan.wrong) else plan.wrong
-    if wrong > _NEAR_COINS * (1 - 1 / classes) and not plan.problem.none:  # "none" counts as wrong
+    if plan.near_chance:
         better = ["ask fewer queries", "raise the privacy budget"]
         better += ["check whether fewer voters are affected (max_affected)"] * (plan.problem.max_affected > 1)
         better += ["see whether the voters' randomizer may be stated (randomizer, colluders)"] * _may_state(plan)
-        poor = "" if _hardly(plan) else f"These labels are hardly better than {chance}. "
-        said.append(f"{poor}To improve them, {', '.join(better[:-1])}, or {better[-1]}.")
+        said.append(f"To improve these labels, {', '.join(better[:-1])}, or {better[-1]}.")
     if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:
         said += _price(plan) + _private_voters_alone(plan)
     return said

@@ -106,3 +106,22 @@ def test_the_dependence_is_that_of_single_votes(prior: list[float] | None) -> No
     same = dependence(setting, setting.majority())
     assert same is not None
     assert same.share == pytest.approx(1.0)
+
+
+def test_labels_near_coin_flips_say_so_first_and_how_near() -> None:
+    voters: Any = {"groups": [(3, 1.0)], "max_affected": 1, "queries": 10, "voters": "fresh"}
+    plan = darrm.plan(**voters, base_accuracy=0.8, total_epsilon=2, **TOTAL)
+    assert plan.near_chance == "coin flips"
+    assert plan.on_votes is not None
+    assert not plan.on_votes.hardly
+    assert plan_words.together(plan).startswith(
+        f"These labels are hardly better than coin flips (label error rate {plan.wrong:.4f}). All 10 labels together "
+    )
+    assert "hardly better than coin flips, label error rate 0.4" in repr(plan)
+    assert any(said.startswith("To improve these labels, ask fewer queries") for said in plan_words.remarks(plan))
+
+
+def test_a_plan_without_an_accuracy_prints_no_nan() -> None:
+    plan = darrm.plan([(250, math.inf)], classes=10, max_affected=1, queries=10, total_epsilon=4, **TOTAL)
+    assert "error rates not known without the accuracy of the voters, GaussianNoisyMax" in repr(plan)
+    assert "nan" not in repr(plan)
