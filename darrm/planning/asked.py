@@ -61,17 +61,17 @@ def setting_of(
     may_be_none: bool = False,
 ) -> Setting:
     """The checked setting of a plan. ``none`` is the cost of the further answer that labels may be."""
-    if base_accuracy is not None and voters == "fixed":
-        raise InputError(
-            "base_accuracy is for fresh voters, who randomize every answer. Got fixed voters, which were trained with "
-            "DP once: pass accuracy, the probability that a vote is right, e.g. accuracy=0.8 (--accuracy 0.8)."
-        )
     truth("ordered", ordered)
     groups = tuple(groups)
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
     named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency), may_be_none)
     if voters == "fixed":
-        check_fresh(named)
+        check_fresh(named)  # before what fixed voters may not have: to mend this may be to make them fresh
+    if base_accuracy is not None and voters == "fixed":
+        raise InputError(
+            "base_accuracy is for fresh voters, who randomize every answer. Got fixed voters, which were trained with "
+            "DP once: pass accuracy, the probability that a vote is right, e.g. accuracy=0.8 (--accuracy 0.8)."
+        )
     if base_accuracy is not None and any(group.randomizer not in (None, RESPONSE) for group in groups):
         raise InputError(
             "base_accuracy is for votes by randomized response. Got a randomizer that is a table. Pass accuracy, the "

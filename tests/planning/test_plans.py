@@ -408,6 +408,13 @@ class TestStopped:
         ({"ordered": math.nan}, "ordered must be True or False"),
         ({"accuracy": [0.8]}, "Pass the accuracy of the voters"),
         ({"voters": "fixed"}, "base_accuracy is for fresh voters"),
+        (  # first, for to make the voters fresh would undo the accuracy in place of base_accuracy
+            {
+                **{"K": None, "epsilon": None, "voters": "fixed"},
+                "groups": [V(5, 0.5, randomizer="randomized response", colluders=0)],
+            },
+            "A known randomizer is for fresh voters",
+        ),
         ({"prior": "uniform"}, "A prior of votes"),
         (
             {"K": None, "epsilon": None, "base_accuracy": None, "prior": "uniform", "groups": [V(3, 1.0), V(2, 1.0)]},
