@@ -272,12 +272,15 @@ class Design(ForAnalysis):
     def __repr__(self) -> str:
         problem = self.problem
         groups = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in problem.groups)
-        said = (
-            f"error {self.error:.6g}" if self.encoding is encodings.GAMMA else f"expected cost {self.expected_cost:.6g}"
-        )
-        of = (
-            f"{self.objective}, {self.shape}, {self.prior}" if self.encoding is encodings.GAMMA else str(self.objective)
-        )
+        said, of = f"expected cost {self.expected_cost:.6g}", str(self.objective)
+        if self.encoding is encodings.GAMMA:
+            errors_by_objective = {
+                "tv": f"expected TV error {self.error:.6g}",
+                "disagreement": f"disagreement rate {self.disagreement:.6g}",
+            }
+            said = errors_by_objective.get(of, ", ".join(errors_by_objective.values()))  # custom: neither alone
+            own = ", terms of your own" * (of not in errors_by_objective)
+            of = f"objective {of}{own}, {self.shape}, {self.prior}"
         limits = by_kind(problem, lambda kind: f"epsilon={kind.release_epsilon:g} delta={kind.delta:g}")
         limits += "," * ("for a change" in limits)
         gap = f", gap {self.gap:.1g}" if math.isfinite(self.gap) else ""

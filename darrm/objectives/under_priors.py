@@ -45,6 +45,8 @@ class Paper(Objective):
 
     @property
     def cost_in_words(self) -> str:
+        if self.name == "custom":
+            return "the value of your own terms"
         what = "the disagreement rate, the probability that the label differs from the majority of the votes cast"
         if self.name == "tv":
             what = "the expected TV error, the total variation distance of the label from the plain majority"

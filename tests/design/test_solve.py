@@ -363,6 +363,9 @@ def test_custom_terms_and_constraints() -> None:
     same = darrm.solve(problem, custom=lambda gamma: (None, []))
     assert same.error == pytest.approx(plain.error, abs=1e-8)
     assert str(same.objective) == "custom"
+    both = f"expected TV error {same.error:.6g}, disagreement rate {same.disagreement:.6g}"
+    assert f"{both} (objective custom, terms of your own" in repr(same)
+    assert same.objective.cost_in_words == "the value of your own terms"
     assert same.gap == np.inf
     # A floor on gamma where the optimum dips.
     floor = darrm.solve(problem, custom=lambda gamma: (None, [gamma[7] >= 0.7]))

@@ -77,6 +77,8 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
 def goals(design: Design) -> list[tuple[object, ...]]:
     """The objective, its prior, and the shape."""
     what = "error that was minimised" if math.isfinite(design.gap) else "error that is measured: this gamma was given"
+    if str(design.objective) == "custom":
+        what = "terms of the user's own; the errors below are not what was minimised"
     return [
         ("prior", element("span", _short(str(design.prior)), class_="any"), "prior of the votes, for the errors alone"),
         ("objective", design.objective, what),
@@ -160,13 +162,19 @@ def optimal(design: Design, gap: str | None) -> str:
     prior = _short(str(design.prior))
     if gap is None:
         return (
-            f"No gap is certified: another noise function with this guarantee may have a smaller {design.objective}. "
+            f"No gap is certified: another noise function with this guarantee may have a smaller {_figure(design)}. "
             f"The prior is {prior}."
         )
     return (
         f"This design is at most {gap} above the optimum for objective {design.objective} and shape {design.shape}"
         f"{' and profile' * bool(design.profile)}, under the prior {prior}.{wording.of_bits(design)}"
     )
+
+
+def _figure(design: Design) -> str:
+    """The name of what the objective minimises."""
+    names = {"tv": "expected TV error", "disagreement": "disagreement rate"}
+    return names.get(str(design.objective), "value of the user's own terms")
 
 
 def comparison(design: Design) -> Markup:
