@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
@@ -102,6 +102,18 @@ class Entry:
         return self.table
 
 
+_FORMER = {"subsampling": "tuned subsampling"}  # what a mechanism was called before
+
+
+def of_name(name: str, entries: Iterable[Entry]) -> Entry | None:
+    """The entry of this name, with or without its setting; of its former name, unless that could mean another too."""
+    entries = list(entries)
+    found = [entry for entry in entries if name in (entry.name, entry.called)]
+    if not found and not any(entry.name.startswith(f"{name} of ") for entry in entries):
+        found = [entry for entry in entries if entry.name == _FORMER.get(name)]
+    return found[0] if found else None
+
+
 OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected_cost", "aggregator")
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
@@ -147,7 +159,7 @@ class Comparison:
     ...     print(f"{entry.wrong:.2f}  {entry.name}")
     0.35  planned
     0.43  Bayes rule with constant gamma
-    0.38  subsampling
+    0.38  tuned subsampling
     0.36  Gaussian noisy max
     >>> answer.comparison.to_frame().shape
     (10, 7)
@@ -195,10 +207,10 @@ class Comparison:
             return replace(self, entries=tuple(self[name] for name in which))
         if isinstance(which, int):
             return self.entries[which]
-        for entry in self.entries:
-            if which in (entry.name, entry.called):
-                return entry
-        raise KeyError(f"{which!r} is none of {', '.join(entry.name for entry in self.entries)}")
+        entry = of_name(which, self.entries)
+        if entry is None:
+            raise KeyError(f"{which!r} is none of {', '.join(entry.name for entry in self.entries)}")
+        return entry
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -248,7 +260,7 @@ class Comparison:
         InputError, MissingExtraError, OutputError
             If the ending is another, pyarrow is missing for Parquet, or the file cannot be written.
         """
-        write(path, self.gammas() if gammas else self.columns(), self._about())
+        write(path, self.gammas() if gammas else self.columns(), self._about(), gammas=gammas)
 
     def _about(self) -> str:
         """What is compared, in one line."""

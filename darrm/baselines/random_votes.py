@@ -1,4 +1,4 @@
-"""The class with most votes in a random sample of the votes, also of random size."""
+"""Tuned subsampling: the class with most votes in a random sample of the votes, of one of two sizes."""
 
 from __future__ import annotations
 
@@ -81,4 +81,4 @@ def subsampled(K: int, classes: int, m: int) -> Array:
     return np.array(rows)
 
 
-BASELINE = Baseline("subsampling", _family, "Jiang, Zhang, Joshi (TMLR 2024), Section 3")
+BASELINE = Baseline("tuned subsampling", _family, "Jiang, Zhang, Joshi (TMLR 2024), Section 3")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import refusal
+from darrm.baselines.entries import of_name
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem, allowance
 from darrm.problem.majority import MajorityProblem
@@ -274,8 +275,9 @@ def plot_comparison(
         private enough has a hollow bar, and says so in the legend.
     axes : two matplotlib axes, optional
     curves : names of mechanisms, optional
-        Those whose noise functions are drawn. If not given, all but the plain majority and the mechanisms with as
-        little noise as the guarantee allows.
+        Those whose noise functions are drawn. If not given, all of up to seven mechanisms, such as
+        ``comparison[["gamma_opt", "Laplace noisy max"]]``; of more, all but the plain majority and the mechanisms with
+        as little noise as the guarantee allows.
 
     Returns
     -------
@@ -297,10 +299,16 @@ def plot_comparison(
     """
     own = axes is None
     every = [entry.name for entry in entries]
-    # Mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
-    few = [entry.name for entry in entries if not entry.setting and entry.name != "plain majority"]
-    drawn = [name for name in every if name in (few if curves is None else curves)]
-    unknown = sorted(set(curves or ()) - set(every))
+    # Of many, mechanisms whose noise was looked for have a bar alone: so many lines are no picture.
+    few = [
+        entry.name
+        for entry in entries
+        if len(every) <= len(LOOKS) or (not entry.setting and entry.name != "plain majority")
+    ]
+    asked = {name: of_name(name, entries) for name in curves or ()}
+    unknown = sorted(name for name, entry in asked.items() if entry is None)
+    chosen = few if curves is None else [entry.name for entry in asked.values() if entry is not None]
+    drawn = [name for name in every if name in chosen]
     if unknown or not drawn:
         raise InputError(f"curves must be names of mechanisms: {', '.join(every)}. Got {', '.join(unknown) or 'none'}.")
     names = {entry.name: entry.name + ", not private enough" * (not entry.within) for entry in entries}

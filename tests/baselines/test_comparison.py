@@ -42,7 +42,7 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
         "subsampling of 3 votes",
         "randomized response (largest)",
         "randomized response (A.1)",
-        "subsampling",
+        "tuned subsampling",
         "Gaussian noisy max",
         "Laplace noisy max",
         "permute-and-flip",
@@ -70,7 +70,7 @@ def test_gammas_are_a_table_of_their_own(tmp_path: Path) -> None:
     }
     some.write(tmp_path / "t.tex", gammas=True)
     text = (tmp_path / "t.tex").read_text()
-    assert "votes & gamma opt & Laplace noisy max" in text
+    assert r"votes & gamma\_opt & Laplace noisy max" in text
     assert "2:3" in text
     decision = compare(
         darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], epsilon=1.0), objective=darrm.objectives.truth([0.8])
@@ -173,7 +173,7 @@ def test_totals_of_fresh_voters() -> None:
 def test_subsampling_is_tight_for_one_vote() -> None:
     problem = PROBLEMS[1]
     entries = {entry.name.split(" (")[0]: entry for entry in compare(problem)}
-    one_vote = entries["subsampling"]
+    one_vote = entries["tuned subsampling"]
     assert one_vote.certificate.holds
     assert one_vote.certificate.tight_epsilon == pytest.approx(0.1, rel=1e-9)
     assert one_vote.certificate.tight_epsilon <= problem.release_epsilon
@@ -274,6 +274,21 @@ def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
     assert "Got no --plot" in capsys.readouterr().err
     assert main([*asked, "--queries", "2", "--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh"]) == 2
     assert "--curves is for one release" in capsys.readouterr().err
+
+
+def test_all_curves_of_a_few_chosen_mechanisms_are_drawn() -> None:
+    some = compare(K=5, m=2, epsilon=0.1)[["gamma_opt", "Laplace noisy max", "plain majority"]]
+    left, _ = plot_comparison(darrm.MajorityProblem(K=5, m=2, epsilon=0.1), some)
+    assert [line.get_label().partition(",")[0] for line in left.lines] == [entry.name for entry in some]
+
+
+def test_the_former_name_of_tuned_subsampling_is_taken_where_the_papers_is_not_meant() -> None:
+    of_paper = compare(K=5, m=2, epsilon=0.1)
+    with pytest.raises(KeyError, match=r"'subsampling' is none of .*subsampling of 2 votes, .*tuned subsampling"):
+        of_paper["subsampling"]
+    decision = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], epsilon=1.0)
+    found = compare(decision, objective=darrm.objectives.truth([0.8]))
+    assert found["subsampling"] is found["tuned subsampling"]
 
 
 @pytest.mark.thorough

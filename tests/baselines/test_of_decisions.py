@@ -45,7 +45,7 @@ def test_a_guess_without_votes_is_among_them() -> None:
 )
 def test_subsampling_takes_as_many_votes_as_it_may(group: VoterGroup, epsilon: float, reach: int | None) -> None:
     problem = DecisionProblem([group], epsilon, max_affected=reach)
-    found = entries(problem, objectives.truth([0.6]))["subsampling"]
+    found = entries(problem, objectives.truth([0.6]))["tuned subsampling"]
     tight = {
         m: darrm.verify(acceptance(baselines.subsampling(problem.K, m)), problem).tight_epsilon
         for m in range(1, problem.K + 1, 2)
@@ -84,7 +84,7 @@ def test_a_rule_that_meets_the_guarantee_exactly_is_not_refused_for_rounding() -
 def test_of_voters_that_are_not_private_one_vote_is_taken_now_and_then() -> None:
     """One vote with probability p: the changed one is drawn with p / 5, against a coin at the least."""
     problem = DecisionProblem([VoterGroup(5, math.inf)], 1.0, max_affected=1)
-    found = entries(problem, objectives.truth([0.7]))["subsampling"]
+    found = entries(problem, objectives.truth([0.7]))["tuned subsampling"]
     assert found.setting.startswith("one vote with probability 0.8111")
     p = 2 * found.table[-1] - 1  # all five say 1
     assert math.log((p / 5 + (1 - p) / 2) / ((1 - p) / 2)) == pytest.approx(1.0, rel=1e-6)

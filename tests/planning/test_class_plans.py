@@ -74,7 +74,7 @@ def test_private_voters_and_what_the_same_budget_buys() -> None:
     assert plan.design.problem.names == ("a", "b", "c")
     assert plan.comparison is not None
     within = [row for row in plan.comparison if row.within]
-    assert {"planned", "Gaussian noisy max", "permute-and-flip", "subsampling"} <= {row.name for row in within}
+    assert {"planned", "Gaussian noisy max", "permute-and-flip", "tuned subsampling"} <= {row.name for row in within}
     assert all(row.wrong >= plan.wrong - 1e-9 for row in within)
     assert all(0.98 * 4 <= row.total <= 4 for row in within)
     labels = darrm.mechanisms.PrivateDecision(plan.design).release([[0, 1, 2, 0, 0, 1, 0]] * 20)
