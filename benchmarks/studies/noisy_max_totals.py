@@ -71,7 +71,7 @@ def pure(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, Any]
                 "classes": classes,
                 "epsilon of a label": epsilon,
                 "labels": queries,
-                "optimal composition": f"{total.bounds['optimal composition']:.3f}",
+                "optimal composition of epsilon alone": f"{total.bounds['optimal composition']:.3f}",
                 "own profile": f"{total.bounds['own profile, any accountant']:.3f}",
                 "exact": f"{total.upper:.3f}",
                 "achieved": f"{total.lower:.3f}",
@@ -105,7 +105,7 @@ def exponential(settings: list[tuple[float, int]]) -> Iterator[dict[str, Any]]:
             "achieved": f"{total.lower:.3f}",
             "two losses": f"{ranged:.3f}" if ranged else "",
             "Renyi DP": f"{total.bounds['Renyi DP']:.3f}",
-            "optimal composition": f"{total.bounds['optimal composition']:.3f}",
+            "optimal composition of epsilon alone": f"{total.bounds['optimal composition']:.3f}",
         }
 
 
