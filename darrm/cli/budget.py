@@ -10,7 +10,7 @@ import click
 
 from darrm.cli import common
 from darrm.errors import InputError
-from darrm.problem.groups import without_privacy
+from darrm.problem.groups import called, without_privacy
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def command(
             )
             console.print(
                 f"{budget} {'covers' if len(kinds) == 1 else 'cover'} "
-                f"{'any number of labels' if paid else many} of {voters} voters."
+                f"{'any number of labels' if paid else many} of {called(design.problem, voters)} voters."
             )
             console.print(_rests_on(design, voters, absent))
             if voters == "fixed" and not paid and not without_privacy(design.problem.groups):

@@ -232,7 +232,8 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         text = _of_one_design(status, budget, spent, [problem for problem, _ in rests_on])
     else:
         neighbours = adjacency_in_print(status["adjacency"])
-        whose = f"{status['voters']} voters and {neighbours} neighbours"
+        whose = wording.voters_of(status, [problem for problem, _ in rests_on])
+        whose += f" voters and {neighbours} neighbours"
         text = f"Privacy budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
         text += f". Spent so far, certified: {spent}. This holds if {status['condition']}."
@@ -339,7 +340,7 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Se
     left = "any number left" if status["left"] is None else f"{status['left']} left"
     if status["left_of"]:
         left = f"left of one alone: {', '.join(f'{n} of {noise}' for noise, n in status['left_of'].items())}"
-    whole = f"the whole budget, {budget}"
+    whole, whose = f"the whole budget, {budget}", wording.voters_of(status, problems)
     if status["voters"] == "fixed" and status["left"] is None:
         from darrm.accounting.fixed import fixed_voters
 
@@ -355,7 +356,7 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Se
     if any(status["left_of"].values() or [status["left"] != 0]) and status["released"] and whole:
         asked = f"; if the number of labels depends on the labels themselves, count {whole}, instead"
     return (
-        f"Privacy budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, "
+        f"Privacy budget {budget} for {whose} voters, rule exact: {status['released']} labels released, "
         f"{left}. Spent so far, certified: {spent}{asked}."
     )
 

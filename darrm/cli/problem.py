@@ -27,8 +27,7 @@ randomizer_options = common.options(
         shell_complete=common.known("response"),
         help="Fresh voters that draw every vote from their true answer by a known randomizer, with new, secret "
         "randomness: response (randomized response of EPSILON), or a table P00:P01/P10:P11, where Pyv is the "
-        "probability of vote v if the true answer is y. The guarantee then rests on it [any mechanism]; "
-        "--randomized-response only checks a --prior.",
+        "probability of vote v if the true answer is y. The guarantee then rests on it [any mechanism].",
     ),
     click.option(
         "--colluders",

@@ -53,7 +53,8 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "--out",
     type=common.PATH,
     required=True,
-    help="Write the labels here, as CSV (or .parquet, .json) with id and label.",
+    help="Write the labels here, as CSV (or .parquet, .json) with id and label. A label that is none of the classes, "
+    "where the design or a check before each label allows that, is none.",
 )
 @click.option(
     "--columns",
@@ -218,7 +219,8 @@ def command(
         place = ledger_path if isinstance(ledger.path, Path) else ledger.path  # without a password
         settled = f", if {status['condition']}" if status["rule"] == "in-advance" else ""
         rests_on = ledger.rests_on()
-        budget = wording.budgets(status, [problem for problem, _ in rests_on])
+        problems = [problem for problem, _ in rests_on]
+        budget, voters_called = wording.budgets(status, problems), wording.voters_of(status, problems)
         rests = " and ".join(
             wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
             for problem, absent in rests_on
@@ -227,7 +229,7 @@ def command(
         rests = rests or noisy.removeprefix("This holds for any numbers of teachers and classes, ")
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
-            f"{before}Charged to {place}: {status['released']} labels of {status['voters']} voters so far{left}; "
+            f"{before}Charged to {place}: {status['released']} labels of {voters_called} voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )

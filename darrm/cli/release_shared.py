@@ -94,7 +94,7 @@ def command(
     from darrm.cli.outputs import refuse_ledger
     from darrm.design.design import load
     from darrm.interop import Parties, shared_labels
-    from darrm.show.wording import budgets
+    from darrm.show.wording import budgets, voters_of
     from darrm.storage.atomic import check_place, is_device
     from darrm.storage.kinds import kind_of
 
@@ -182,8 +182,9 @@ def command(
     if ledger is not None and status is not None:
         remaining = ledger.remaining(design)
         left = "" if remaining is None else f", {remaining} left"
+        whose = voters_of(status, [problem])
         common.note(
-            f"Charged to {ledger.path}: {status['released']} labels of {status['voters']} voters so far{left}, of "
+            f"Charged to {ledger.path}: {status['released']} labels of {whose} voters so far{left}, of "
             f"the budget {budgets(status, [problem])}. darrm ledger show says what that rests on."
         )
 

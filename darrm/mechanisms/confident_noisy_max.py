@@ -181,7 +181,8 @@ class ConfidentNoisyMax(Filed):
         Returns
         -------
         ndarray of int, shape (n,)
-            Classes from 0 on, and the number of classes for "none". Rows after the last of ``answers`` have "none"
+            Classes from 0 on, and the number of classes for "none". `darrm.votes.write_labels` writes them in words by
+            ``names=[*classes, "none"]``, or another word in its place. Rows after the last of ``answers`` have "none"
             too, whatever their votes.
 
         Raises

@@ -214,6 +214,12 @@ def budgets(status: Mapping[str, Any], problems: Sequence[ByGroups]) -> str:
     return listed(f"{pair(epsilon, delta)}-DP for a change in {kind}" for kind, epsilon, delta in kinds)
 
 
+def voters_of(status: Mapping[str, Any], problems: Sequence[ByGroups]) -> str:
+    """What the voters of a ledger are called in print: "fresh", "fixed", or those of noisy max "non-private"."""
+    known = problems or status["rule"] == "exact"  # without a design that rule is for noisy max
+    return "non-private" if known and all(without_privacy(one.groups) for one in problems) else status["voters"]
+
+
 def of_neighbours(problem: ByGroups) -> str:
     """What to ask of fixed voters, whose privacy may be for other neighbours than the problem's; else nothing."""
     private = [kind.Delta for kind in problem.affected if not math.isinf(kind.epsilon)]

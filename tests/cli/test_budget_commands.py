@@ -111,6 +111,18 @@ def test_words_of_the_figures_are_explained(
     assert "Achieved: some voters" in capsys.readouterr().out
 
 
+def test_voters_without_privacy_are_not_called_fresh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, ledger = str(tmp_path / "table.json"), str(tmp_path / "ledger.db")
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, math.inf, max_affected=1)], epsilon=0.5)
+    darrm.solve(problem, objective=darrm.objectives.truth([0.8])).save(file)
+    assert main(["budget", file, "--delta", "1e-6", "--total-epsilon", "2"]) == 0
+    assert main(["ledger", "create", ledger, file, "--total-epsilon", "2", "--total-delta", "1e-6"]) == 0
+    assert main(["ledger", "show", ledger]) == 0
+    said = capsys.readouterr().out
+    assert "labels of non-private voters" in said
+    assert "for non-private voters, rule exact" in " ".join(said.split())
+
+
 @pytest.mark.thorough
 def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]

@@ -136,7 +136,7 @@ def test_labels_are_charged_to_a_ledger(planned: GaussianNoisyMax, capsys: pytes
     release = ["release", "plan.json", "--votes", "votes.csv", "--ledger", "book.json", "--out"]
     assert main([*release, "labels.csv"]) == 0
     beside = capsys.readouterr().err
-    assert "Charged to book.json: 3 labels of fresh voters so far, 2 left;" in beside
+    assert "Charged to book.json: 3 labels of non-private voters so far, 2 left;" in beside
     assert "(4, 1e-05)-DP together, rule exact, if a change of one record changes one vote, or adds" in beside
     assert main([*release, "more.csv"]) == 3
     assert capsys.readouterr().err.startswith("darrm: 3 more labels would overspend: 3 of 5 are released.")
