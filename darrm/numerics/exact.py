@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from decimal import (
     MAX_EMAX,
     MIN_EMIN,
@@ -33,11 +32,9 @@ def rounded_up(value: Exact) -> float:
     return nearest if type(value).from_float(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-@contextmanager
-def decimals(scale: Decimal, digits: int = DIGITS) -> Iterator[None]:
+def decimals(scale: Decimal, digits: int = DIGITS) -> AbstractContextManager[Context]:
     """Decimal arithmetic that keeps 60 digits, or more, of e^scale - 1 even where ``scale`` is tiny."""
-    with localcontext(context(max(digits, DIGITS) + (max(0, -scale.adjusted()) if scale else 0))):
-        yield
+    return localcontext(context(max(digits, DIGITS) + (max(0, -scale.adjusted()) if scale else 0)))
 
 
 @lru_cache(maxsize=16)
