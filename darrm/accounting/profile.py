@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array
 from darrm.certificate.engines import separation
-from darrm.certificate.protocol import WorstCase, largest
+from darrm.certificate.protocol import WorstCase
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
@@ -116,7 +116,7 @@ def _bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: Array) -> list[tupl
     for epsilon in epsilons:
         check_time()
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
-        worst = largest(search.worst_cases(exact))
+        worst = search.worst(exact)
         attained = _attained(worst, exact)
         low = 0.0 if math.isinf(epsilon) else min(max(0.0, attained), 1.0)
         answer.append((low, min(max(0.0, worst.bound), 1.0)))
@@ -236,7 +236,7 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
         last = votes if pure else last
 
     def separate(epsilon: Decimal) -> _Direction:
-        worst = largest(search.worst_cases(epsilon))
+        worst = search.worst(epsilon)
         reached = getattr(worst.case, "reached", ())  # a decision's
         with decimals(Decimal(1)):
             return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)

@@ -172,6 +172,9 @@ class ClassSeparation:
                 last = self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
         return last[1]
 
+    def worst(self, epsilon: Decimal) -> WorstCase:
+        return largest(self.worst_cases(epsilon))
+
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of all cases, up to rounding of the others."""
         if self._exact:

@@ -147,13 +147,18 @@ class GroupSeparation:
         last = self._last  # local to this call: another thread may call meanwhile
         if last is None or last[0] != epsilon:
             bounds = _bounds(epsilon, self._exact)
-            last = self._last = epsilon, tuple(self._worst(block, bounds) for block in self._blocks())
+            last = self._last = epsilon, tuple(self._case(*self._worst(block, bounds)) for block in self._blocks())
         return last[1]
+
+    def worst(self, epsilon: Decimal) -> WorstCase:
+        """The worst of `worst_cases`; the cases of the other blocks are not spelled out."""
+        bounds = _bounds(epsilon, self._exact)
+        return self._case(*max((self._worst(block, bounds) for block in self._blocks()), key=lambda found: found[-1]))
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of the cases that `GroupSearch` finds; of all cases where it does not apply."""
         if not self._searches:
-            return largest(self.worst_cases(epsilon))
+            return self.worst(epsilon)
         bounds, kappa = _bounds(epsilon, self._exact), _kappa(epsilon)
         found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
         few = sorted(found, key=lambda one: -one[0].excess)[:_LIKELY]
@@ -231,10 +236,11 @@ class GroupSeparation:
     def _rounding(self, reached: tuple[int, ...], p_side: float) -> float:
         return 0.0 if self._exact else 8 * _U * (3 * sum(reached) + 10) * p_side
 
-    def _worst(self, block: _Block, bounds: _Bounds) -> WorstCase:
+    def _worst(self, block: _Block, bounds: _Bounds) -> tuple[_Block, int, int, Any]:
+        """The block, and the answer, state and bound of its largest excess."""
         excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
         answer, at = divmod(int(np.argmax(excess)), block.tables.difference.size)
-        return self._case(block, answer, at, excess[answer].flat[at])
+        return block, answer, at, excess[answer].flat[at]
 
     def _case(self, block: _Block, answer: int, at: int, bound: Any) -> WorstCase:
         tables = block.tables

@@ -152,6 +152,9 @@ class CornerSeparation:
             for worst in self._pass.scan(forms, self._settled(forms, attained.bound))
         ]
 
+    def worst(self, epsilon: Decimal) -> WorstCase:
+        return largest(self.worst_cases(epsilon))
+
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some allowed multisets with no voter at (lo,hi), in O(K^2); not a bound for all multisets."""
         if epsilon not in self._glimpsed:

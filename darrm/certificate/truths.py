@@ -58,6 +58,11 @@ class TruthSeparation:
             for worst in search.worst_cases(epsilon)
         ]
 
+    def worst(self, epsilon: Decimal) -> WorstCase:
+        """The worst of all separations."""
+        each = [(search.worst(epsilon), voted) for voted, search in self._each(exact=True)]
+        return self._named(*max(each, key=lambda found: found[0].bound))
+
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some cases, in float64."""
         found = [self._named(search.glimpse(epsilon), voted) for voted, search in self._each(exact=False)]
