@@ -105,7 +105,8 @@ class _Sums:
     def blocks_of(self, windows: Array, j: int, length: int) -> Iterator[tuple[int, Array]]:
         """Blocks of choices: the first choice, and the sums of the block at ``length`` points from point j on."""
         found = windows[self.places + j, :length]
-        yield from ((first, block @ found) for first, block in self.blocks)
+        for first, block in self.blocks:
+            yield first, block @ found
 
 
 class _Wide:
@@ -206,13 +207,13 @@ def upper_bounds(
         for j in range(0, until + 1, width):
             check_time()
             best = V[j : j + width]
-            leader = np.full(best.size if tally is not None else 0, -1)
+            leader = None if tally is None else np.full(best.size, -1)
             for first, values in sums.blocks_of(windows, j, best.size):
-                if tally is not None:
+                if leader is not None:
                     which = values.argmax(axis=0)
                     leader = np.where(values[which, np.arange(best.size)] > best, first + which, leader)
                 np.maximum(best, values.max(axis=0), out=best)
-            if tally is not None:
+            if tally is not None and leader is not None:
                 np.add.at(tally.won, leader[(leader >= 0) & (best >= tally.floor)] % len(rows), 1)
         V *= factor
         V += rows.cut + _TINY
