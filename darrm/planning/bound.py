@@ -19,7 +19,7 @@ from darrm.problem.groups import without_privacy
 from darrm.problem.limits import Limit, profile_limits
 
 _LOGITS = np.concatenate([np.linspace(-40, -8, 300), np.linspace(-8, 8, 3200), np.linspace(8, 30, 200)])  # of y
-_HALVINGS, _POINTS = 50, 24
+_HALVINGS, _POINTS = 34, 24
 _ROUNDING = 1 + 1e-9  # of binomial tails; a larger delta makes the bound smaller, as it must be
 _MOST_EPSILON = 600.0  # e^epsilon overflows soon above
 _NOTHING = 1e-12  # a delta that cuts off no table
