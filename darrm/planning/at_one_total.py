@@ -22,7 +22,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
 from darrm.numerics.printed import at_most
 from darrm.planning.bound import least_cost
-from darrm.planning.designs import planned, small
+from darrm.planning.designs import as_costly, planned, small
 from darrm.planning.kinds import first_shares
 from darrm.planning.setting import Setting
 
@@ -69,7 +69,7 @@ def of_kinds(budget: Budget, release: AnyRelease, totals: Mapping[str, float]) -
 
 def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
     """`at_one_total`, with the time looked at in all loops."""
-    compared = _Compared(setting, budget)
+    compared = _Compared(setting, budget, design.expected_cost)
     rows = [replace(compared.row("planned", "", design.table, budget.totals(design)), design=design)]
     if design.reversals:
         try:
@@ -103,6 +103,7 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
 class _Compared:
     setting: Setting
     budget: Budget
+    cost: float  # of a label of the planned design, near which others are searched
 
     def row(
         self,
@@ -150,7 +151,8 @@ class _Compared:
         def label(parameter: float) -> OneLabel:
             return self._label(self.setting, self.setting.table(family.table(parameter)))
 
-        spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most, **_CLOSELY)
+        near = as_costly(self.setting, family, self.cost) or family.guess
+        spent = spend(label, self.budget, near, least=_LEAST, most=family.most, **_CLOSELY)
         if spent is None:
             return []
         said = family.said(spent.parameter)

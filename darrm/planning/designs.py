@@ -306,23 +306,15 @@ class _Search:
                 continue
             family = baseline.family(setting.model, setting.objective)
 
-            def table(parameter: float, family: Family = family) -> Array:
-                return setting.table(family.table(parameter))
+            def label(parameter: float, family: Family = family) -> OneLabel:
+                return setting.label(setting.table(family.table(parameter)))
 
-            def label(parameter: float, table: Callable[[float], Array] = table) -> OneLabel:
-                return setting.label(table(parameter))
-
-            low, high = min(1e-4, family.most / 2), family.most
-            best = self._least()
-            if setting.cost(table(high)) >= best:
-                continue
-            while best < math.inf and high > low * (1 + 1e-5):
-                check_time()
-                middle = math.sqrt(low * high)
-                low, high = (middle, high) if setting.cost(table(middle)) > best else (low, middle)
-            start, least = (high, high) if best < math.inf else (min(family.guess, high), 0.0)
-            if best < math.inf and budget.cost(label(high)) > budget.epsilon:
-                continue
+            best, start, least = self._least(), min(family.guess, family.most), 0.0
+            if best < math.inf:
+                equal = as_costly(setting, family, best)
+                if equal is None or budget.cost(label(equal)) > budget.epsilon:
+                    continue
+                start = least = equal
             spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first)
             if spent is not None:
                 self._take_table(spent.release.table)
@@ -373,6 +365,22 @@ class _Search:
 
     def _least(self) -> float:
         return math.inf if self.best is None else self.best.expected_cost
+
+
+def as_costly(setting: Setting, family: Family, cost: float) -> float | None:
+    """The least parameter, up to rounding, at which a label of the family costs at most that; None if there is none."""
+    low, high = min(1e-4, family.most / 2), family.most
+
+    def less(parameter: float) -> bool:
+        return setting.cost(setting.table(family.table(parameter))) <= cost
+
+    if not less(high):
+        return None
+    while high > low * (1 + 1e-5):
+        check_time()
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if less(middle) else (middle, high)
+    return high
 
 
 def renyi_order(total: tuple[float, float], times: float) -> float:

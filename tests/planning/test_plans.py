@@ -137,6 +137,16 @@ def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) 
             assert best.expected_cost <= row.expected_cost * 1.002, row.name
 
 
+def test_a_rival_is_gauged_at_its_best_where_its_total_rises_and_falls() -> None:
+    """One of 25 votes costs more than nine or eleven of them: the majority of one vote is that vote."""
+    asked: Any = {**TABLE, "queries": 100, "epsilon": 1.0, "base_accuracy": 0.9}
+    rows = darrm.plan(**asked).comparison
+    assert rows is not None
+    best, rival = rows["planned"], rows["subsampling"]
+    assert "9 or 11 of 25" in rival.setting
+    assert best.wrong <= rival.wrong * 1.002 < 0.1134
+
+
 @pytest.mark.thorough
 @pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
