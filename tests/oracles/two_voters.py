@@ -14,7 +14,7 @@ import numpy as np
 from oracles.exact import acceptance, exponential, pmf
 
 from darrm.certificate.engines import ENGINES, Engine
-from darrm.certificate.protocol import Facts, WorstCase
+from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.constraints.engines import ROWS
 from darrm.problem.groups import ByGroups, VoterGroup
 from darrm.problem.limits import Limit
@@ -83,6 +83,9 @@ class Enumeration:
 
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         return [self._at(pair, epsilon) for pair in PAIRS]
+
+    def worst(self, epsilon: Decimal) -> WorstCase:
+        return largest(self.worst_cases(epsilon))
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         return self._at(Pair(2, 2), epsilon)
