@@ -156,6 +156,7 @@ def test_numbers_that_are_none_from_the_solver(monkeypatch: pytest.MonkeyPatch, 
         assert design.error - best.error <= design.gap + 1e-12
 
 
+@pytest.mark.thorough
 def test_cvxpy_stopped_at_once_is_one_error() -> None:
     """And no warning, which its own status makes needless."""
     pytest.importorskip("cvxpy")

@@ -100,6 +100,7 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
         assert last not in public or isinstance(getattr(face, last), ModuleType), name
 
 
+@pytest.mark.thorough
 def test_the_proof_and_the_list_share_constants_and_no_algorithm() -> None:
     for one, other in (("certificate", "constraints"), ("constraints", "certificate")):
         for name, path in MODULES.items():
@@ -182,6 +183,7 @@ def test_every_documented_name_follows_from_import_darrm() -> None:
     assert ended.stdout.splitlines() == []
 
 
+@pytest.mark.thorough
 def test_a_name_that_is_not_there_is_seen() -> None:
     ended = subprocess.run(
         [sys.executable, PROGRAMS / "unreachable.py"],

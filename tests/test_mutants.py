@@ -879,6 +879,7 @@ def test_pages_count_the_mistakes() -> None:
         assert set(counts) == {str(len(MISTAKES))}, page
 
 
+@pytest.mark.thorough
 def test_what_is_mistaken_is_put_right() -> None:
     from darrm.certificate import tight_epsilon
     from darrm.numerics import exact

@@ -53,6 +53,7 @@ def nodes() -> Iterator[tuple[Path, ast.AST]]:
             yield path, node
 
 
+@pytest.mark.thorough
 def test_the_helper_sees_what_is_loaded() -> None:
     assert "scipy" in loaded_by("import scipy")
 

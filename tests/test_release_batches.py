@@ -115,6 +115,7 @@ def test_polars_evaluates_a_lazy_frame_twice(folder: Path, known: dict[str, int]
         assert dict(zip(made["id"], made["label"], strict=True)) == known
 
 
+@pytest.mark.thorough
 def test_duckdb_passes_batches_in_any_order(folder: Path, known: dict[str, int]) -> None:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as database:

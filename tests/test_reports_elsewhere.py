@@ -40,6 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.thorough
 def test_permute_and_flip_is_composed_as_if_its_range_were_bounded() -> None:
     """opendp/opendp#2911: it was charged by the bounded range of the exponential mechanism."""
     # Two classes of chances 1 / 2 each, and one that is two votes ahead: permute-and-flip of epsilon 2.

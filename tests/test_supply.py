@@ -244,6 +244,7 @@ def left_the_machine(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("socket.")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "attempt",
     [

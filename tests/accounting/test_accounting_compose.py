@@ -269,6 +269,7 @@ def exactly(x: float, y: float, epsilon: float, queries: int, at: float) -> Deci
         return V(queries, Decimal(at).exp())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [1.637e-10, 1.868e-6, 1.112e-4, 0.80045])
 @pytest.mark.parametrize("parts", [6, 7, 12])
 def test_upper_bounds_hold_to_the_last_digit(epsilon: float, parts: int) -> None:

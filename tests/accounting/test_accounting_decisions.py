@@ -122,6 +122,7 @@ def test_the_profile_is_the_largest_excess_of_both_answers(which: int) -> None:
             assert 0 <= Fraction(delta) - max(Fraction(0), truth) <= Fraction(1, 10**12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
 def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
     """The table is not symmetric: brute force composes its pairs as they are, the polygon those of both answers."""
@@ -283,6 +284,7 @@ def mixture(design: OneLabel) -> list[Pair]:
     return [pair for problem, table in design.tables for pair in points(table, problem)]  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_absent_voters_compose_by_the_hull_of_all_attendances() -> None:
     problem = darrm.DecisionProblem([group(1, 1.0), group(2, 0.4)], 0.8)
     design = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.7, 0.6]), absent=True)
@@ -394,6 +396,7 @@ def of_all_at_once(label: OneLabel, queries: int, delta: float, monkeypatch: pyt
         return of_fixed(label, queries, delta).upper
 
 
+@pytest.mark.thorough
 def test_each_set_of_fixed_voters_pays_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the votes of private voters move a label far, those who are not private cost what theirs move."""
     table = np.array([[0.1, 0.4, 0.8], [0.15, 0.45, 0.85]])

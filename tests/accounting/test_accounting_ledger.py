@@ -106,6 +106,7 @@ def leftovers(folder: Path) -> list[str]:
 # Budget
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sizes", [(1,), (4,), (1, 2, 3)])
 def test_charges_up_to_exactly_the_budget(book: Ledger, design: darrm.Design, allowed: int, sizes: tuple[int]) -> None:
     assert allowed > 10
@@ -376,6 +377,7 @@ def edited(path: Path, **changes: object) -> None:
     ledgers.forge(path, state)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("voters", "total"), [("fresh", 0.9), ("fixed", 0.04)])
 def test_the_number_of_labels_in_a_file_is_certified_again(
     tmp_path: Path, design: darrm.Design, voters: str, total: float
@@ -1211,6 +1213,7 @@ def test_labels_that_are_charged_for_go_to_files_only(
     assert recorded(book.path) == 0
 
 
+@pytest.mark.thorough
 def test_what_is_granted_has_a_cost_that_can_be_told(tmp_path: Path) -> None:
     design = darrm.solve(K=3, m=1, epsilon=0.1, Delta=0.01)
     assert compose(design, 1, delta=0.01, voters="fresh").upper <= 0.1 * (1 + 1e-12)

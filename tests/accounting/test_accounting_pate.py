@@ -45,6 +45,7 @@ def test_the_largest_leakage_is_the_closed_form(m: int, gamma: float) -> None:
     assert math.log(B1) - 1e-12 < laplace_leakage_bound(m, gamma) <= gamma
 
 
+@pytest.mark.thorough
 def test_leakage_is_below_its_bounds() -> None:
     rng = np.random.default_rng(3)
     for _ in range(60):

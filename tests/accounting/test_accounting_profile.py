@@ -189,6 +189,7 @@ def test_gaussian_profile_is_held_between_its_points(mu: float) -> None:
     assert finer.error <= design.error + 1e-9
 
 
+@pytest.mark.thorough
 def test_gaussian_points_are_below_the_curve() -> None:
     from scipy.stats import norm
 

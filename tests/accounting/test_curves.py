@@ -266,6 +266,7 @@ STEEP = region_of([(Fraction(3, 10), Fraction(1, 10)), (Fraction(1, 100), ZERO)]
 THREE = OutcomeRows.of([[0.5, 0.25, 0.25], [0.125, 0.625, 0.25]], [[0.25, 0.5, 0.25], [0.125, 0.375, 0.5]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "second", "counts"),
     [
@@ -317,6 +318,7 @@ def odds_of(each: float) -> Fraction:
     return exponential(Decimal(each)).limit_denominator(10**15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("each", "total", "delta"), [(0.25, 2.0, 2e-3), (0.05, 1.5, 5e-3)])
 @pytest.mark.parametrize(("_name", "kinds"), RESTS, ids=[name for name, _ in RESTS])
 def test_labels_beside_a_rest_are_within_the_budget(
@@ -354,6 +356,7 @@ def test_labels_beside_agree_with_a_finer_grid(failure: float) -> None:
     assert together([(rest, 1), (labels_curve(label, more, 1e-3), 1)], 1e-3).epsilon(1e-3) > 3.0
 
 
+@pytest.mark.thorough
 def test_labels_of_classes_beside_a_rest() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, 0.3)], 0.3, 1e-4, classes=3)
     label = one_label(darrm.solve(problem, objective=darrm.objectives.rule("plurality", accuracy=[0.6])))
@@ -541,6 +544,7 @@ def test_the_rule_composed_is_no_filter() -> None:
         assert max(excess(side, exponential(Decimal(total))) for side in (everything, exchanged(everything))) <= delta
 
 
+@pytest.mark.thorough
 def test_fixed_voters_are_one_curve_however_much_they_answer() -> None:
     label = one_label(darrm.solve(K=5, m=2, epsilon=0.2, Delta=1e-6))
     found = voters_curve(label)

@@ -72,6 +72,7 @@ def tree(kind: Kind, parameter: float, K: int, classes: int, queries: int, a: fl
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("K", "classes", "queries"),
@@ -106,6 +107,7 @@ def test_one_teacher_more_or_less_can_cost_more(
         mechanism.release([[K, 0], [other, 0]])
 
 
+@pytest.mark.thorough
 def test_the_figures_of_the_silent_teacher() -> None:
     gamma = noisy_max_parameter(LaplaceNoisyMax, 20, 30.0, 1e-5, K=25, classes=2)
     assert gamma == pytest.approx(1.3822, abs=5e-5)

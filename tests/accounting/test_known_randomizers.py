@@ -185,6 +185,7 @@ LONG = [entry for entry in DESIGNS if entry["K"] * entry["Q"] > 20_000]
 HEAVY = [entry for entry in GOLDEN["plain_majority"] if entry not in LIGHT]
 
 
+@pytest.mark.thorough
 @pytest.mark.first(3)
 @pytest.mark.parametrize(
     "entry", [*LIGHT, *thorough(*HEAVY[::4]), *slow(*(one for i, one in enumerate(HEAVY) if i % 4))]
@@ -366,6 +367,7 @@ def test_other_libraries_cannot_say_the_assumption() -> None:
         darrm.interop.opendp_measurement(design, n_labels=1, voters="fresh", votes=lambda data: data)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("total", [0.1, 0.3])
 def test_one_label_keeps_both_budgets(total: float) -> None:
     """Of one label too: the optimum for the first budget alone undoes the randomness of the other voters."""

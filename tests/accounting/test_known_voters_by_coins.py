@@ -235,6 +235,7 @@ def test_a_reached_voter_may_know_all_coins_of_old_votes() -> None:
         assert by_coins(voter_by_voter(release, [Group(2, 1, channel)]), voters, 2, a) == recursion(pairs, 2, a)
 
 
+@pytest.mark.thorough
 def test_two_reached_voters_may_tell_each_other_their_votes() -> None:
     release, group = eighths((2,), 52), Group(2, 2, SKEWED)
     voters = [Voter(SKEWED, reached=True, knows=(0, 1))] * 2
@@ -276,6 +277,7 @@ def test_a_voter_without_a_randomizer_may_keep_its_own_votes_and_no_others() -> 
     assert keeps == bound < learns
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [0, 2, 5])
 def test_queries_that_depend_on_counts_cost_at_most_the_counts(seed: int) -> None:
     """The true answers are functions of all earlier votes, as if counts chose the queries."""

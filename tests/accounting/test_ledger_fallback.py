@@ -29,6 +29,7 @@ def ledger_of(path: Path, rule: str, delta: float = 1e-6) -> Ledger:
     return Ledger.create(path, total_epsilon=50.0, total_delta=delta, voters="fresh", rule=rule)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
 @pytest.mark.parametrize("delta", [1e-6, 0.01])
 def test_constants_leave_the_vote_of_the_affected_voter(tmp_path: Path, rule: str, delta: float) -> None:
@@ -68,6 +69,7 @@ def test_it_is_the_total_of_the_same_table_for_any_voters(tmp_path: Path) -> Non
     assert "fallback_epsilon" not in ledgers.content(ledger.path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_several_mechanisms_are_composed_with_the_labels(tmp_path: Path, delta: float) -> None:
     """By the rule that composes them, the same charges for any voters have the same total."""
@@ -141,6 +143,7 @@ def test_each_kind_of_change_has_its_own(tmp_path: Path) -> None:
 # A second budget
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
 def test_a_charge_beyond_the_second_budget_is_refused(tmp_path: Path, rule: str) -> None:
     """The plain majority, where constants leave the affected vote: at most the labels of a vote of epsilon 1."""
@@ -193,6 +196,7 @@ def test_without_known_randomizers_the_first_budget_decides(tmp_path: Path) -> N
         ledger.charge(design)
 
 
+@pytest.mark.thorough
 def test_the_second_budget_of_each_kind(tmp_path: Path) -> None:
     known: dict[str, Any] = {"randomizer": "randomized response", "colluders": 0}
     groups = [VoterGroup(2, 0.5, max_affected=1, **known), VoterGroup(3, 1.0, max_affected=1, **known)]

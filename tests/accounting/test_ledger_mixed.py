@@ -250,6 +250,7 @@ NOT_PRIVATE = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("event", NOT_PRIVATE, ids=repr)
 @pytest.mark.parametrize("rule", ["in-advance", "renyi-filter"])
 def test_events_that_cannot_be_paid_for(tmp_path: Path, event: Any, rule: str) -> None:
@@ -659,6 +660,7 @@ def test_more_labels_than_the_budget_pays_for_are_told(used: Ledger) -> None:
         used.spent()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("charge", [gaussian(9.0), (0.1, 0.0), (0.0, 1e-7)], ids=repr)
 def test_more_charges_than_the_divergences_pay_for_are_told(tmp_path: Path, charge: Any) -> None:
     ledger = book(tmp_path / "l.json", "renyi-filter")
@@ -924,6 +926,7 @@ def test_other_spellings_of_neighbours_are_refused(tmp_path: Path, text: str) ->
     assert not (tmp_path / "l.json").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.05, 200, 1e-9), (0.01, 10_000, 1e-5), (0.001, 6000, 1e-5)])
 def test_many_equal_pairs_cost_their_optimal_composition(tmp_path: Path, epsilon: float, n: int, delta: float) -> None:
     ledger = book(tmp_path / "l.json", budget=(200.0, delta))

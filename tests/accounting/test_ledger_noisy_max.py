@@ -33,6 +33,7 @@ def forged(path: Path, name: str, **changed: object) -> None:
     ledgers.forge(path.with_name(name), content)
 
 
+@pytest.mark.thorough
 def test_one_noise_is_charged_up_to_its_total(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "ledger.json", NOISY, **BUDGET)
     most = max_queries(GaussianNoisyMax(3.5), 4.0, 1e-5)
@@ -153,6 +154,7 @@ def rows(sigma: float, K: int, classes: int, n: int) -> list[tuple[np.ndarray, n
     return found
 
 
+@pytest.mark.thorough
 def test_no_label_has_a_larger_divergence_than_it_is_charged() -> None:
     for sigma, K, classes in ((0.8, 2, 2), (2.0, 5, 3), (2.0, 30, 6)):
         for order in (1.1, 3.0, 8.0):
@@ -217,6 +219,7 @@ def best_attack(room: float, a: np.ndarray, choices: list[tuple[float, np.ndarra
     return best
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("epsilon", "delta", "sigmas"), [(6.0, 1e-3, (1.0, 1.3)), (0.5, 0.1, (3.0, 4.6))])
 def test_no_adaptive_choice_of_noise_breaks_the_filter(
     epsilon: float, delta: float, sigmas: tuple[float, float]
@@ -357,6 +360,7 @@ def test_lists_of_noise_that_a_ledger_does_not_take(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_what_the_filter_allows_is_within_the_budget_though_a_total_proves_less(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_server_counts_as_a_file_does(url: str, tmp_path: Path, design: darrm.
     assert (tmp_path / "labels.csv").read_bytes() == b"1\n1\n"
 
 
+@pytest.mark.thorough
 def test_streams_go_on(url: str, design: darrm.Design) -> None:
     ledger = Ledger.create(url, **BUDGET)
     mechanism, votes = darrm.mechanisms.DaRRM(design), np.ones((6, 5), dtype=np.uint8)

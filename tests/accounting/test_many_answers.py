@@ -167,6 +167,7 @@ def test_totals_of_gaussian_noise(classes: int, low: float, high: float) -> None
     assert total.voters == "not private"
 
 
+@pytest.mark.thorough
 def test_a_fixed_pair_is_below() -> None:
     """The closest vote of two classes, the same at every label: binomial tails."""
     from scipy.stats import binom

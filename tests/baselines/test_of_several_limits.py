@@ -46,6 +46,7 @@ def test_the_optimum_is_the_best_of_all(one_release: tuple[darrm.DecisionProblem
             assert best.expected_cost <= entry.expected_cost + 1e-9
 
 
+@pytest.mark.thorough
 def test_noise_of_one_parameter_is_the_least_that_keeps_all(
     one_release: tuple[darrm.DecisionProblem, Comparison],
 ) -> None:

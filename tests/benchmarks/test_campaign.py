@@ -35,6 +35,7 @@ def test_a_short_run_finds_nothing(campaign: Any) -> None:
         assert wrong(campaign, model, range(1 if model == campaign.SLOW else 4)) == []
 
 
+@pytest.mark.thorough
 def test_a_guarantee_that_fails_is_found(campaign: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     solve = darrm.solve
 
@@ -50,6 +51,7 @@ def test_a_gap_that_is_wrong_is_found(campaign: Any, monkeypatch: pytest.MonkeyP
     assert any("costs less" in text for text in wrong(campaign, "known randomizers, colluders", range(21, 22)))
 
 
+@pytest.mark.thorough
 def test_a_table_of_other_bits_is_found(campaign: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     solve = darrm.solve
     monkeypatch.setattr(darrm, "solve", lambda problem, bits, **options: solve(problem, **options))

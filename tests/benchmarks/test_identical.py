@@ -46,6 +46,7 @@ def polygon(problem: darrm.MajorityProblem) -> list[tuple[Fraction, Fraction]]:
     return pairs
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 3)
 @pytest.mark.parametrize(("K", "epsilon", "Delta"), CASES)
 def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, Delta: float) -> None:

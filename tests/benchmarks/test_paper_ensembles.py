@@ -109,6 +109,7 @@ def test_missing_idx_files_and_other_counts_are_refused(tmp_path: Path) -> None:
         idx.images(folder, "train")
 
 
+@pytest.mark.thorough
 def test_data_sets_are_split_without_overlap_and_scaled_by_constants() -> None:
     for name, held_out in ensemble_data.HELD_OUT.items():
         data = ensemble_data.load(name, np.random.default_rng(3), None)

@@ -340,6 +340,7 @@ def test_rounding_of_differences_is_counted() -> None:
         assert near(bound(table, problem, 0.0), truth_of(table, problem).excess(0.0))
 
 
+@pytest.mark.thorough
 def test_what_is_drawn_counts_and_not_what_is_stored() -> None:
     """A row of stored numbers may exceed 1 in the last digits, and the largest of them pays for all."""
     rng, seen = np.random.default_rng(15), 0

@@ -124,6 +124,7 @@ def test_no_false_guarantee_in_many_cases(seed: int) -> None:
         check(hostile_case(rng))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sizes", "delta"), [((3, 3), 0.0), ((2, 2, 2), 0.0), ((5,), 0.0), ((2, 1), 0.01), ((3,), 0.3)]
 )
@@ -141,6 +142,7 @@ def test_every_number_of_affected_voters(sizes: tuple[int, ...], delta: float) -
     assert needed[0] < needed[-1]
 
 
+@pytest.mark.thorough
 def test_a_group_is_reached_as_far_as_it_says() -> None:
     table = 0.1 + np.indices((4, 4)).sum(axis=0) / 10 + np.random.default_rng(5).uniform(0, 0.1, (4, 4))
     found = set()

@@ -75,6 +75,7 @@ def test_the_profile_and_the_region_follow() -> None:
     assert supports == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queries", [1, 5])
 def test_compose_counts_both_kinds_of_voters(queries: int) -> None:
     design = darrm.solve(PROBLEM)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ def eta_file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_json_is_what_python_says(eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = [
         "audit",

@@ -352,6 +352,7 @@ def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytes
     assert not book.exists()
 
 
+@pytest.mark.thorough
 def test_fixed_voters_are_charged_once(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

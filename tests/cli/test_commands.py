@@ -373,6 +373,7 @@ def test_a_computed_delta_is_printed_with_few_digits(capsys: pytest.CaptureFixtu
     assert "<= delta 2.123456789e-05; tight" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 def test_no_name_of_a_mechanism_breaks_inside_a_word(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

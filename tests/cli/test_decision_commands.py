@@ -330,6 +330,7 @@ def test_the_profile_of_a_decision(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "The guarantee of the design is (1, 0)-DP." in out
 
 
+@pytest.mark.thorough
 def test_the_profile_with_absent_voters_is_the_largest(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     """The table of everybody says nothing; that of one voter alone says what it votes."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, 0.5)], 1.0)
@@ -496,6 +497,7 @@ def test_solve_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str
 # Release
 
 
+@pytest.mark.thorough
 def test_names_of_answers_are_votes_and_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert release() == 0
     said = capsys.readouterr().err
@@ -682,6 +684,7 @@ def test_commands_for_majorities_say_so(folder: Path, capsys: pytest.CaptureFixt
     assert "is for majorities" in refused(capsys, *arguments)
 
 
+@pytest.mark.thorough
 def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("decision.json").unlink()
     problem = darrm.DecisionProblem([darrm.VoterGroup(1, 1.0), darrm.VoterGroup(2, 0.2)], 0.5)
@@ -700,6 +703,7 @@ def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture
     assert not Path("more.csv").exists()
 
 
+@pytest.mark.thorough
 def test_the_help_says_which_columns_are_whose() -> None:
     shown = subprocess.run([sys.executable, COMMAND, "release", "--help"], capture_output=True, text=True, check=True)
     said = " ".join(shown.stdout.split())
@@ -738,6 +742,7 @@ def test_labels_of_voters_beside_others_without_privacy_are_bounded_by_noise_alo
     assert "what the affected voters cost" not in told
 
 
+@pytest.mark.thorough
 def test_what_a_ledger_rests_on_counts_absence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design, book = str(tmp_path / "design.json"), str(tmp_path / "book.json")
     assert main(["solve", *SMALL, "--absent", "--out", design]) == 0
@@ -747,6 +752,7 @@ def test_what_a_ledger_rests_on_counts_absence(tmp_path: Path, capsys: pytest.Ca
     assert "who is absent depends neither on the data" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("epsilon", "voters", "warned"), [("2", "fixed", 1), ("inf", "fixed", 0), ("2", "fresh", 0)])
 def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     epsilon: str, voters: str, warned: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -791,6 +797,7 @@ def test_a_description_of_neighbours_stands_in_quotes(tmp_path: Path, capsys: py
     assert told.count(said) == told.count(repr(said)) == 2
 
 
+@pytest.mark.thorough
 def test_figures_are_the_largest_of_all_attendances(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With one voter of group 1 present the delta and the tight epsilon are larger than with all."""
     groups = [darrm.VoterGroup(3, 0.01, 0.0, 1), darrm.VoterGroup(1, 3.3, 0.0, 1)]

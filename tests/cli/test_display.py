@@ -26,6 +26,7 @@ def printed(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.first(4, 8)
 @pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
 @pytest.mark.parametrize("command", ["solve", "verify", "compare", *thorough("demo")])
@@ -87,6 +88,7 @@ def test_odd_widths_do_no_harm(
     assert printed(capsys, ["solve", *PROBLEM]).strip()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variable", ["NO_COLOR", "none"])
 @pytest.mark.parametrize("command", ["solve", "compare", *thorough("demo")])
 def test_pipes_get_no_escape_codes(

@@ -393,6 +393,7 @@ def test_the_word_as_a_value_asks_for_nothing(folder: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("out", ["/dev/stdout", "link", "file"])
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout: run on Linux or macOS")
 def test_json_and_labels_do_not_share_standard_output(folder: Path, out: str) -> None:

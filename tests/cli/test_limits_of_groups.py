@@ -100,6 +100,7 @@ def test_a_ledger_shows_a_balance_for_each_group(file: str, capsys: pytest.Captu
     assert "2 are left" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_budget_of_each_group(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, f"budget {file} --queries 10 --delta 1e-6 --voters fresh")
     assert "A change in group 1. Fresh voters: 10 labels together are (2.99975, 1e-06)-DP" in said

@@ -126,6 +126,7 @@ def test_a_plan_by_noisy_max_is_shown_in_notebooks(here: Path) -> None:
         plot_plan(plan)
 
 
+@pytest.mark.thorough
 def test_labels_are_charged_to_a_ledger(planned: GaussianNoisyMax, capsys: pytest.CaptureFixture[str]) -> None:
     votes_file("votes.csv", 3)
     total = "--total-epsilon 4 --total-delta 1e-5"

@@ -63,6 +63,7 @@ def test_the_script_solves_verifies_and_releases(script: str, tmp_path: Path) ->
     assert Path(labels).read_bytes() in (b"id,label\n1,0\n", b"id,label\n1,1\n")
 
 
+@pytest.mark.thorough
 def test_the_script_refuses_with_status_2(script: str) -> None:
     refused = run(script, "solve", "--K", "0", "--m", "1", "--epsilon", "0.1")
     assert (refused.returncode, refused.stdout) == (2, b"")
@@ -88,6 +89,7 @@ def test_a_bad_design_is_refused_without_asserts() -> None:
     assert run(sys.executable, "-O", str(PROGRAMS / "bad_design.py")).stdout.strip() == b"refused"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_pictures_without_matplotlib_name_the_remedy(tmp_path: Path, command: str) -> None:
     picture = tmp_path / "gamma.png"

@@ -55,6 +55,7 @@ def test_rows_and_labels_stay_together(folder: Path) -> None:
     assert Path("labels.csv").read_text(encoding="utf-8").splitlines() == ["id,label", *majorities()]
 
 
+@pytest.mark.thorough
 def test_parquet_in_and_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -72,6 +73,7 @@ def test_parquet_in_and_out(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         Path("labels.csv").unlink()
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize("last", ["x,1,0,2\n", "x,1,0", '"x,1,0,1\n', "x,1,0,1\n,,,\n", "query 7,1,0,1\n", "\ufffe"])
 @pytest.mark.parametrize("out", ["labels.csv", "labels.parquet"])
@@ -96,6 +98,7 @@ def test_a_fault_at_the_end_leaves_nothing(
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+@pytest.mark.thorough
 def test_the_ledger_is_charged_for_all_rows_or_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = ledger(0.1 * N + 0.05)
     assert release("--ledger", "ledger.json") == 0

@@ -106,6 +106,7 @@ def test_files_come_back_and_both_checks_agree(design: darrm.DecisionDesign, tmp
     assert (found.wrong, found.loose, found.tables) == ((), (), 1 + len(design.fewer))
 
 
+@pytest.mark.thorough
 def test_a_table_for_fewer_voters_that_tells_too_much_is_seen(tmp_path: Path) -> None:
     design = DESIGNS["two groups"]()
     design.save(tmp_path / "design.json")
@@ -122,6 +123,7 @@ def test_a_table_for_fewer_voters_that_tells_too_much_is_seen(tmp_path: Path) ->
         darrm.DecisionDesign(design.problem, design.table, design.objective, gap=design.gap, fewer=few)
 
 
+@pytest.mark.thorough
 def test_without_votes_answers_that_cost_least_are_equally_likely() -> None:
     assert DESIGNS["alike"]().answers_without_votes == (1 / 3, 1 / 3, 1 / 3)
     assert DESIGNS["a prior"]().answers_without_votes == (1.0, 0.0, 0.0)
@@ -149,6 +151,7 @@ def test_columns_for_analysis_have_every_attendance_and_all_names(design: darrm.
     assert len(seen) == len(rows) - 1 == each - 1
 
 
+@pytest.mark.thorough
 def test_a_ledger_counts_them(tmp_path: Path) -> None:
     design = DESIGNS["two groups"]()
     ledger = Ledger.create(tmp_path / "ledger.json", design, total_epsilon=3.0, total_delta=1e-6, voters="fresh")

@@ -72,6 +72,7 @@ def excess(rows: list[Any], epsilon: float) -> float:
     return max(float(np.maximum(P - math.exp(epsilon) * Q, 0).sum()) for P, Q in rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["several", *thorough("alone", "two of one group")])
 @pytest.mark.parametrize("classes", [2, *thorough(3)])
 def test_every_attendance_keeps_the_limit_of_every_change(name: str, classes: int) -> None:
@@ -180,6 +181,7 @@ def test_a_change_of_absent_voters_alone_costs_nothing() -> None:
     assert compose(there, 50, delta=0.0, voters="fresh").upper == 0.0
 
 
+@pytest.mark.thorough
 def test_files_keep_every_limit_and_readers_refuse_a_table_beyond_one(tmp_path: Path) -> None:
     design = mixed(2)
     design.save(tmp_path / "d.json")
@@ -205,6 +207,7 @@ def test_files_keep_every_limit_and_readers_refuse_a_table_beyond_one(tmp_path: 
         assert any("for a change in group 1 is not" in line for line in wrong)
 
 
+@pytest.mark.thorough
 def test_a_ledger_counts_labels_of_any_attendance(tmp_path: Path) -> None:
     design = mixed(2)
     most = max_queries(design, [2.0, 3.0], 1e-6, voters="fresh")

@@ -65,6 +65,7 @@ def test_the_certificates_of_both_engines_agree(seed: int) -> None:
         assert second.tight_epsilon == pytest.approx(first.tight_epsilon, rel=2e-9, abs=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_the_optima_of_both_engines_agree(seed: int) -> None:
     rng = np.random.default_rng(50 + seed)

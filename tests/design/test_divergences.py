@@ -52,6 +52,7 @@ def every_pair(randomizer: bool, colluders: int) -> list[tuple[float, float]]:
     return [(x, y) for x, y in pairs]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("randomizer", "colluders"), [(False, 0), (True, 0), (True, 1)])
 def test_the_worst_cases_are_those_of_a_list_of_all(randomizer: bool, colluders: int) -> None:
     groups = []

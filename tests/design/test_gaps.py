@@ -103,6 +103,7 @@ def test_where_a_decision_is_far_more_private_than_a_vote() -> None:
     assert darrm.solve(problem, objective=darrm.objectives.truth([0.913558], [0.381287, 0.618713])).gap <= TIGHT
 
 
+@pytest.mark.thorough
 def test_where_a_decision_between_classes_is_far_more_private_than_a_vote() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, 0.1)], epsilon=4.6e-06, classes=4)
     costs = np.random.default_rng(7).random((*problem.table_shape, 4))
@@ -110,6 +111,7 @@ def test_where_a_decision_between_classes_is_far_more_private_than_a_vote() -> N
         assert darrm.solve(problem, objective=darrm.objectives.costs(costs), ordered=ordered).gap <= TIGHT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [[0.1, 4.609257461902318e-06, 0.1], 4.609257461902318e-06])
 def test_where_a_decision_within_several_limits_is_far_more_private_than_a_vote(epsilon: Any) -> None:
     groups = [darrm.VoterGroup(1, 0.1), darrm.VoterGroup(2, 0.0031418445493831726)]

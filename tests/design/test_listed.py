@@ -12,6 +12,7 @@ from darrm.problem.limits import guarantee
 from darrm_solvers import LinearProgram, solve_cvxpy, solve_highs
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", ["free", "monotone"])
 @pytest.mark.parametrize(("K", "Delta", "reached"), [(5, 1e-4, None), (6, 0.0, None), (8, 0.0, 2)])
 def test_scipy_cvxpy_and_highs_find_the_optimum_of_solve(K: int, Delta: float, reached: int | None, shape: str) -> None:

@@ -355,6 +355,7 @@ def test_progress_is_reported() -> None:
     assert design.gap <= 1e-9
 
 
+@pytest.mark.thorough
 def test_custom_terms_and_constraints() -> None:
     import cvxpy
 

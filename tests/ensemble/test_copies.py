@@ -40,6 +40,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [fresh, pate])
 @pytest.mark.parametrize("way", COPIES)
 def test_a_copy_that_was_not_told_of_releases_nothing(way: str, make: Callable[..., Any]) -> None:

@@ -399,6 +399,7 @@ def test_a_ledger_outlives_fits(tmp_path: Path) -> None:
         fresh(ledger=path, epsilon=0.5).fit(X, Y).predict(X[:1])
 
 
+@pytest.mark.thorough
 @seeded
 def test_fresh_labels_have_the_distribution_of_the_kernel() -> None:
     n = 40_000

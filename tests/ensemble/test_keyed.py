@@ -120,6 +120,7 @@ def test_a_call_beyond_the_budget_keeps_no_label(tmp_path: Path) -> None:
     assert charged(model) == allowed
 
 
+@pytest.mark.thorough
 def test_copies_share_the_labels_of_a_ledger(tmp_path: Path) -> None:
     model = of_ledger(tmp_path, estimator=None).fit(X, Y)
     labels = model.predict(ASKED).tolist()
@@ -150,6 +151,7 @@ def test_threads_have_one_label() -> None:
     assert (len(answers), charged(model)) == (1, 40)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [fresh, pate])
 def test_a_copy_without_a_ledger_repeats_what_it_knows_and_no_more(make: Callable[..., Any]) -> None:
     model = make().fit(X, Y)
@@ -168,6 +170,7 @@ def test_a_copy_without_a_ledger_repeats_what_it_knows_and_no_more(make: Callabl
     assert (charged(shared), charged(copy)) == (80, 40)
 
 
+@pytest.mark.thorough
 def test_another_fit_answers_anew_and_pays_for_it(tmp_path: Path) -> None:
     """Its voters are others, so its label of a row is another one."""
     model = of_ledger(tmp_path).fit(X, Y)

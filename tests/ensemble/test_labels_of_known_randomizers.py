@@ -55,6 +55,7 @@ def test_planned_labels_keep_both_budgets_and_are_more_accurate(labels: Any, ove
     assert design.expected_cost < cost_of(table, design.problem, design.objective) - 1e-4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("m", [None, 0.4])
 def test_by_m_the_limit_is_that_of_the_known_randomizer_and_pays_for_more_labels(m: float | None) -> None:
     known, any_voters = fresh(m=m, colluders=1).fit(X, Y), fresh(m=m).fit(X, Y)

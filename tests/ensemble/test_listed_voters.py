@@ -335,6 +335,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @seeded
 @pytest.mark.parametrize("copied", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 @pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: make_pipeline(x), lambda x: FrozenEstimator(x)])

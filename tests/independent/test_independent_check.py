@@ -108,6 +108,7 @@ def test_it_agrees_on_decisions(name: str, tmp_path: Path) -> None:
     assert (found.cases, found.bits) == (cost(content).cases, cost(content).bits)
 
 
+@pytest.mark.thorough
 def test_a_design_of_a_plan_is_read(tmp_path: Path) -> None:
     design = made("two groups").for_plan("fixed")
     design.save(tmp_path / "plan.json")
@@ -189,6 +190,7 @@ def test_the_cases_are_as_many_as_it_says() -> None:
             assert done[-1] == n_cases(release), name
 
 
+@pytest.mark.thorough
 def test_tables_are_read_in_the_order_in_which_darrm_releases() -> None:
     for name in ("three classes alike", "three named classes in two groups", "none of two", "two groups"):
         design = made(name)
@@ -408,6 +410,7 @@ def test_a_worst_case_that_is_none_hides_nothing() -> None:
         assert any("the probabilities of the worst case are" in one for one in found.loose), chances
 
 
+@pytest.mark.thorough
 def test_tables_for_fewer_voters_are_read_strictly() -> None:
     content = as_read(made("absent voters"))
     first, *others = content["fewer"]

@@ -110,6 +110,7 @@ def test_an_m_of_groups_adds_nothing_to_their_epsilon(tmp_path: Path) -> None:
     assert verdict(less, tmp_path) == (1, "It does not hold.\n", "")
 
 
+@pytest.mark.thorough
 def test_tables_of_absent_voters_are_named_and_not_counted(tmp_path: Path) -> None:
     """As many tables as there should be, one of them of voters that are all there or too many, or a part of one."""
     decision([Voters(2, 1.0), Voters(1, 0.5)], 1.0, absent=True).save(tmp_path / "design.json")
@@ -123,6 +124,7 @@ def test_tables_of_absent_voters_are_named_and_not_counted(tmp_path: Path) -> No
         assert "whole" in error
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ["design", "problem", "group", "table for fewer voters"])
 def test_what_says_more_than_is_read_is_not_judged(tmp_path: Path, part: str) -> None:
     """Such as what voters answer by, or a promise of its own: a check that leaves it out would judge something else."""

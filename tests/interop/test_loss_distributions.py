@@ -76,6 +76,7 @@ def laplace(**more: Any) -> Any:
 # Distributions
 
 
+@pytest.mark.thorough
 @pytest.mark.first(3)
 @pytest.mark.parametrize("interval", [1e-4, 1e-2])
 @pytest.mark.parametrize("name", KINDS)
@@ -210,6 +211,7 @@ def test_other_neighbours_are_refused(adjacency: str) -> None:
             use(design, voters="fresh")
 
 
+@pytest.mark.thorough
 def test_distributions_of_other_neighbours_do_not_mix(designs: dict[str, Any]) -> None:
     pld = privacy_loss_distribution(designs["majority"], voters="fresh", queries=5)
     told, other = NeighboringPLD.of(laplace(), REPLACE), NeighboringPLD.of(laplace(), ADD)
@@ -271,6 +273,7 @@ def test_curves_of_distributions_are_above_them(of: Callable[[], Any]) -> None:
 # Copies
 
 
+@pytest.mark.thorough
 def test_distributions_and_events_survive_pickling_and_copying(designs: dict[str, Any]) -> None:
     pld = privacy_loss_distribution(designs["groups"], voters="fresh", queries=3)
     event = dp_event(designs["groups"], voters="fresh", queries=3)
@@ -370,6 +373,7 @@ def test_accountants_of_dp_accounting_refuse_labels(designs: dict[str, Any]) -> 
         assert not PLDAccountant(REPLACE).supports(wrong)
 
 
+@pytest.mark.thorough
 def test_an_accountant_without_neighbours_is_for_adding_or_removing(designs: dict[str, Any]) -> None:
     accountant = PLDAccountant()
     assert accountant.neighboring_relation is ADD

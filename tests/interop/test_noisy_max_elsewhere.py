@@ -36,6 +36,7 @@ KINDS: list[Any] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("mechanism", "queries"), KINDS, ids=repr)
 def test_a_distribution_is_above_the_total_and_near_it(mechanism: Any, queries: int) -> None:
     pld = privacy_loss_distribution(mechanism, queries=queries, interval=1e-3)

@@ -185,6 +185,7 @@ def test_it_is_asked_adaptively(delta: float) -> None:
         too_little([1, 1, 0, 1, 0])(made)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_an_odometer_counts_it_and_a_filter_stops_it(delta: float) -> None:
     made = measurement(delta=delta)

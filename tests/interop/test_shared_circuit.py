@@ -94,6 +94,7 @@ def with_absent(design: darrm.Design, classes: int) -> tuple[Any, Any]:
     return votes, np.array(chances)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("classes", "draws"), [(2, 400), *thorough((2, 8_000), (3, 1_000))])
 def test_rows_with_absent_voters_have_the_law_of_their_attendance(classes: int, draws: int) -> None:
     """What was brought for an absent voter has no effect; rows of all attendances are in one block."""
@@ -209,6 +210,7 @@ def test_the_test_of_views_finds_a_share_that_is_not_masked(monkeypatch: pytest.
         test_a_party_sees_the_same_for_other_votes_of_the_same_label()
 
 
+@pytest.mark.thorough
 def test_only_the_label_is_opened_and_other_values_are_uniform() -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.5, bits=4)
     votes, _ = votes_of(design)

@@ -56,6 +56,7 @@ def test_leaving_one_record_out() -> None:
             assert min((e**2).sum(), (residual(X, other) ** 2).sum()) >= (without**2).sum() - 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("intercept", [True, False])
 def test_labels_of_a_range_keep_the_residual_bound(intercept: bool) -> None:
     """Lemma 9, for labels 2 and 3: with a constant column they may be taken from the middle, else not."""
@@ -433,6 +434,7 @@ def test_the_residual_handed_on_is_that_of_the_theorem(monkeypatch: pytest.Monke
         assert residual_bound == pytest.approx(0.5 * (1 + math.sqrt(799 * h * (1 - h))), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_equal_words_of_the_shuffle_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 100_000
     asked = watched(monkeypatch)

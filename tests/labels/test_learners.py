@@ -532,6 +532,7 @@ def test_the_command_says_what_fails_and_what_holds(
 # ---- the package and its page
 
 
+@pytest.mark.thorough
 def test_without_scikit_learn_the_package_says_what_to_install() -> None:
     ended = subprocess.run(
         [sys.executable, PROGRAMS / "learners_without_sklearn.py"],

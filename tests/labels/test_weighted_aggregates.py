@@ -627,6 +627,7 @@ def test_noise_beyond_the_panels_of_the_quadrature_counts() -> None:
         assert noisy_delta(1.0, 10, 0.1, sigma, (0, 1)) >= 0.9 * 2 / math.pi * far / sigma
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [0.01, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize(("k", "fraction"), [(1, 1.0), (2, 0.5), (3, 0.5), (10, 0.3), (50, 1.0)])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 30.0])

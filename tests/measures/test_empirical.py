@@ -36,6 +36,7 @@ def test_bounds_are_those_of_clopper_and_pearson(n: int, tail: float) -> None:
         assert x == n or binom.cdf(x, n, high) <= tail
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("confidence", [0.5, 0.95])
 @pytest.mark.parametrize("sizes", [(12, 12), (30, 20)])

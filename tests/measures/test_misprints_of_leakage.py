@@ -248,6 +248,7 @@ def test_the_upper_sum_of_proposition_a6_goes_to_one_quarter() -> None:
     assert term <= quad(f, 0, 1 / 4)[0] + f(0.25) / 4  # with the largest value added, as the proof goes on
 
 
+@pytest.mark.thorough
 def test_a_smaller_spread_can_raise_the_advantage() -> None:
     """After Theorem 3.4 of 2024. p = 1/4 and v = 3/16 or 1/8; and a label among fair coins or among known ones."""
     like = additive_advantage(LLP, [0.25] * 129)

@@ -159,6 +159,7 @@ def test_the_derivatives_behind_theorem_10(v: tuple[float, float, float]) -> Non
 # ---- advantage (2023, 2024)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize("eta", [(0.3, 0.6), (0.5, 0.5), (0.1, 0.45), (0.0, 0.8)])
 def test_the_best_of_all_attackers(eta: tuple[float, float]) -> None:

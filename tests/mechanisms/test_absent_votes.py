@@ -74,6 +74,7 @@ def test_copies_and_pickles_release_the_same(again: Any) -> None:
     assert again(mechanism).release(ROWS).tolist() == [expected(row) for row in ROWS]
 
 
+@pytest.mark.thorough
 def test_the_chances_are_those_of_the_tables() -> None:
     problem = DecisionProblem([VoterGroup(3, 1.0)], 0.9, classes=3, none=True)
     design = darrm.solve(problem, objective=darrm.objectives.truth([0.6], none=0.9), absent=True)

@@ -175,6 +175,7 @@ def test_flips_are_released_as_often_as_they_should() -> None:
     assert mechanism.release([[10**12, 0, 0]] * 50).tolist() == [0] * 50
 
 
+@pytest.mark.thorough
 def test_flips_keep_their_epsilon_and_need_it() -> None:
     mechanism = PermuteAndFlip(0.5)
     assert mechanism.epsilon == 0.5

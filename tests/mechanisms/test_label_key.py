@@ -131,6 +131,7 @@ def test_over_ids_labels_have_their_law_and_are_independent(what: str) -> None:
     assert p_value(pairs, np.outer(law, law).ravel().tolist()) > 1e-9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["votes", "id", "design", "key"])
 def test_whatever_differs_gives_independent_labels(what: str) -> None:
     """Labels of two votes out of five and of another row agree as often as independent ones, in 40,000 rows."""
@@ -319,6 +320,7 @@ def test_equally_likely_numbers_take_words_of_their_rows() -> None:
     assert found.tolist() == alone
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw", [gaussian, laplace, exponential, gumbel])
 def test_noise_takes_the_same_words_in_company_where_ties_are_frequent(draw: Any) -> None:
     """Words of two bits: comparisons need further words, which must be those of the same row."""

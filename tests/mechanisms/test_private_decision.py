@@ -170,6 +170,7 @@ def test_too_many_cases_of_absent_voters_are_refused() -> None:
             PrivateDecision(made)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("again", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
 def test_pickles_and_copies_release_the_same(again: object) -> None:
     for made in (sure(), design(absent=True)):

@@ -34,6 +34,7 @@ def test_labels_have_the_chances_of_all_counts(mechanism: NoisyMax, counts: list
     assert scipy.stats.chisquare(seen, law * runs / law.sum()).pvalue > RARE
 
 
+@pytest.mark.thorough
 def test_rows_of_many_kinds_at_once_and_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each label is from its own row, in whatever order and however many classes have votes."""
     monkeypatch.setattr(noisy_max, "_AT_ONCE", 100)

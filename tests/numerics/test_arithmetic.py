@@ -45,6 +45,7 @@ SLOW = ["labels", "plan"]  # "totals" takes the same steps
 QUICK = [name for name in CALLS if name not in SLOW]
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.thorough) for name in SLOW)])

@@ -48,6 +48,7 @@ def test_without_noise_the_most_voted_class_is_best_and_with_noise_another_table
     assert darrm.verify(best.table, problem).holds
 
 
+@pytest.mark.thorough
 def test_absent_voters_and_none() -> None:
     groups = [darrm.VoterGroup(3, 0.5), darrm.VoterGroup(1, 1.0)]
     problem = darrm.DecisionProblem(groups, 1.0, none=True)

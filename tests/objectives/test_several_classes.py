@@ -62,6 +62,7 @@ def most(scores: Sequence[float]) -> set[int]:
 CASES = [([3], 3), ([2, 1], 3), ([3], 4), ([1, 2], 4), ([2], 5)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("none", [False, True], ids=["", "none"])
 @pytest.mark.parametrize(("sizes", "C"), CASES, ids=str)
 def test_costs_are_those_of_the_single_votes(sizes: list[int], C: int, none: bool) -> None:

@@ -63,6 +63,7 @@ def test_the_plan_is_no_worse_than_confident_gnmax() -> None:
     assert plan.wrong >= plan.none
 
 
+@pytest.mark.thorough
 def test_the_threshold_has_the_least_cost() -> None:
     problem = darrm.DecisionProblem(teachers(9), 1.0, 1e-5, 3, none=True)
     objective = darrm.objectives.truth([0.6], none=0.25)

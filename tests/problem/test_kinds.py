@@ -74,6 +74,7 @@ def test_each_limit_binds_and_the_optimum_lies_between_the_single_limits(epsilon
     assert design.gap < 1e-9
 
 
+@pytest.mark.thorough
 def test_equal_limits_are_one_limit_if_one_voter_is_affected() -> None:
     groups = [darrm.VoterGroup(10, float("inf")), darrm.VoterGroup(10, float("inf"))]
     goal = darrm.objectives.truth([0.7, 0.6])
@@ -85,6 +86,7 @@ def test_equal_limits_are_one_limit_if_one_voter_is_affected() -> None:
     assert costs[1] > costs[2] > costs[3]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_engine_keeps_the_limit_of_each_kind(classes: int, known: bool) -> None:
@@ -107,6 +109,7 @@ def test_every_engine_keeps_the_limit_of_each_kind(classes: int, known: bool) ->
     assert darrm.verify(repaired, problem).holds
 
 
+@pytest.mark.thorough
 def test_a_file_holds_all_limits_and_every_reader_refuses_others(tmp_path: Any) -> None:
     problem = problem_of(ALIKE, [0.3, 1.0], max_affected=1)
     design = darrm.solve(problem, objective=EQUAL)

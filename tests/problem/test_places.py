@@ -25,6 +25,7 @@ def test_every_vector_is_found_where_it_is_listed(total: int, classes: int) -> N
     assert places(vectors[mixed][:, None]).tolist() == mixed[:, None].tolist()
 
 
+@pytest.mark.thorough
 def test_many_classes_and_many_votes_need_no_list() -> None:
     last = np.zeros((1, 1000), dtype=np.int64)
     last[0, -1] = 3

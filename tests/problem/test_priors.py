@@ -27,6 +27,7 @@ def test_independent_by_sampling(K: int, low: float, high: float) -> None:
     assert np.all(np.abs(drawn.mean(axis=0) - priors.independent(low, high).ones(K)) <= 6 * error + 1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (2.0, 2.0), (0.5, 3.0)])
 @pytest.mark.parametrize("K", [1, 4, 11])
 def test_common_by_integration(K: int, a: float, b: float) -> None:

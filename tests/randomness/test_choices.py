@@ -58,6 +58,7 @@ class WrongSide(Choices):
         return sum(total * self._scale < word for total in self._sums(case))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrong", [EndsTooEarly, WrongSide])
 def test_a_draw_that_is_a_little_wrong_is_not_exact(wrong: type[Choices]) -> None:
     laws = rows(3, 4)

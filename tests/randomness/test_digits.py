@@ -176,6 +176,7 @@ def test_ties_refine_both_for_good(draw: Callable[..., Deviates]) -> None:
             assert all(own >= ends[j][1] - rate * int(less[j]) for j in range(3) if j != label)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bits", [64, 12])
 @pytest.mark.parametrize("draw", LAWS)
 def test_floats_are_as_near_as_said(draw: Callable[..., Deviates], bits: int) -> None:
@@ -187,6 +188,7 @@ def test_floats_are_as_near_as_said(draw: Callable[..., Deviates], bits: int) ->
         assert high <= Fraction(near[i]) + Fraction(min(off[i], 1e9)) or math.isinf(off[i])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate", [Fraction(1, 7), Fraction(10) ** 400, Fraction(1, 10**400), Fraction(1, 10**12)])
 @pytest.mark.parametrize("draw", LAWS)
 def test_floats_decide_as_digits_do(draw: Callable[..., Deviates], rate: Fraction) -> None:

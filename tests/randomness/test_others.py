@@ -44,6 +44,7 @@ def words(seed: int) -> WordSource:
     return draw
 
 
+@pytest.mark.thorough
 @pytest.mark.first(3)
 @pytest.mark.parametrize("bits", [64, 3])
 @pytest.mark.parametrize("draw", LAWS)
@@ -57,6 +58,7 @@ def test_one_draw_stands_for_many(draw: Callable[..., Deviates], bits: int) -> N
     assert scipy.stats.binomtest(int(above.sum()), runs, p).pvalue > RARE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw", LAWS)
 def test_what_was_decided_holds_for_the_digits_that_are_known(draw: Callable[..., Deviates]) -> None:
     """Words of two bits: U and the power are apart by what is known of them in the end, in each of 300 rows."""
@@ -81,6 +83,7 @@ def test_what_was_decided_holds_for_the_digits_that_are_known(draw: Callable[...
     assert sum(kept[0].known(i)[1] > 2 for i in range(300)) > 50
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("draw", LAWS)
 def test_a_distribution_function_has_the_digits_that_it_claims(draw: Callable[..., Deviates]) -> None:
     """In float64 to a relative 1e-12, against itself with sixty digits; and these against twice as many, and scipy."""

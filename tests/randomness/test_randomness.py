@@ -104,6 +104,7 @@ def forked(children: int) -> list[bytes]:
     return drawn
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_parent_and_children_draw_words_of_their_own() -> None:
@@ -162,6 +163,7 @@ class Rare:
         return np.frombuffer(np.full(n, self.word, dtype=np.uint64).tobytes(), dtype=np.uint64)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("word", EDGES)
 @pytest.mark.parametrize("draws", [range(1), range(2), range(7), range(1, 2), range(1, 5), range(2, 3)])
 def test_no_word_is_too_rare_for_a_release(monkeypatch: pytest.MonkeyPatch, word: int, draws: range) -> None:

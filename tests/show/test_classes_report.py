@@ -159,6 +159,7 @@ def test_votes_that_are_too_many_are_not_listed(monkeypatch: pytest.MonkeyPatch)
     assert work_out_classes(design).probabilities[1] == Decimal(design.certificate.probabilities[1])
 
 
+@pytest.mark.thorough
 def test_many_reached_voters_say_any_set_of_labels(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     text = " ".join(page.text.split())

@@ -218,6 +218,7 @@ def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
         assert row[3] == ("yes" if entry.certificate.holds else "no")
 
 
+@pytest.mark.thorough
 def test_where_the_optimum_prefers_the_dearer_label(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     few = f"At {design.reversals} of {design.table.size} counts the label that costs more is the likelier one"

@@ -50,6 +50,7 @@ def test_png_is_a_picture(tmp_path: Path, problem: darrm.MajorityProblem, gammas
     assert (np.abs(pixels - BLUE).max(axis=-1) < 0.02).sum() > 500
 
 
+@pytest.mark.thorough
 def test_svg_names_what_it_shows(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
     path = tmp_path / "gamma.svg"
     save_gamma(str(path), problem, gammas)

@@ -132,6 +132,7 @@ def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
     figures.save(tmp_path / "nothing.png", plots_audit.plot_audit(certain))
 
 
+@pytest.mark.thorough
 def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (2.0, 0.5, 1.0)]
     named += [(f"lap {e}", darrm.labels.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]

@@ -163,6 +163,7 @@ def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Pa
     assert one <= float(rows[0][4]) <= one * 1.00001
 
 
+@pytest.mark.thorough
 def test_what_is_near_one_is_explained(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     near = [gamma for gamma in design.gamma.tolist() if 1 - 1e-9 < gamma < 1]

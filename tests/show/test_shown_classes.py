@@ -98,6 +98,7 @@ def test_places_are_those_of_the_certificate() -> None:
     assert classes.answers_of(problem.answers, answers) == "ash or cedar"
 
 
+@pytest.mark.thorough
 def test_votes_of_several_groups_stand_side_by_side() -> None:
     shown = classes.telling(two_groups())
     assert len(shown.votes) == 30 < shown.every == 36
@@ -175,6 +176,7 @@ def test_more_classes_are_shown_by_the_lead() -> None:
         )
 
 
+@pytest.mark.thorough
 def test_several_groups_have_no_picture_of_several_classes() -> None:
     pytest.importorskip("matplotlib")
     design = two_groups()
@@ -199,6 +201,7 @@ def test_notebooks_show_several_classes(design: DecisionDesign) -> None:
     np.testing.assert_allclose(numbers[:, -1], shown.often, atol=5e-5)
 
 
+@pytest.mark.thorough
 def test_notebooks_show_two_groups_without_a_picture() -> None:
     text = two_groups()._repr_html_()
     assert "<img" not in text

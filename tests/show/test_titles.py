@@ -61,6 +61,7 @@ def test_a_comparison_names_each_line_and_each_looks_otherwise_without_colour(K:
     assert not box.overlaps(left.xaxis.label.get_window_extent())
 
 
+@pytest.mark.thorough
 def test_a_legend_of_many_covers_nothing() -> None:
     problem = darrm.MajorityProblem(11, 3, 0.1)
     ax = plot_gamma(problem, {f"noise function {i}": np.full(12, i / 14) for i in range(14)})

@@ -29,6 +29,7 @@ def problems(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_rows_hold_what_solve_gives(problems: Path, tmp_path: Path, ending: str) -> None:
     if ending == "parquet":

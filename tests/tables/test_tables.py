@@ -38,6 +38,7 @@ def whole() -> tables.Table:
     return tables.solve_grid(**GRID)
 
 
+@pytest.mark.thorough
 def test_every_combination_is_there_once(whole: tables.Table) -> None:
     assert len(whole) == 32
     assert whole.left_out == 4  # m = 4 of K = 3

@@ -145,6 +145,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         read_counts(tmp_path / "gamma.json", 2)
 
 
+@pytest.mark.thorough
 def test_labels_of_many_classes_are_written_by_name_and_number(tmp_path: Path) -> None:
     labels = np.array([50_256, 255, 0])
     for names, last in (

@@ -126,6 +126,7 @@ def test_different_ids_of_one_slot_are_not_the_same(monkeypatch: pytest.MonkeyPa
         seen.add(Texts.of(["77"]))
 
 
+@pytest.mark.thorough
 def test_memory_is_some_tens_of_bytes_an_id() -> None:
     n, step = 400_000, 50_000
     for shuffled in (False, True):

@@ -53,6 +53,7 @@ def server() -> Iterator[Server]:
 # Who may ask
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize("path", ["/", "/release/", "/release/design", "/voters", "/static/explore.js", "/nothing"])
 def test_other_names_of_this_machine_are_refused(client: Any, path: str) -> None:

@@ -433,6 +433,7 @@ def test_a_time_limit_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None
     assert "darrm solve --group 11:1 --group 12:0.2 --release-epsilon 1 " in found["solve"]
 
 
+@pytest.mark.thorough
 def test_a_comparison_that_takes_too_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     new = create_app().test_client()
     assert get(new, "/release/design", **OF_GROUPS).status_code == 200
