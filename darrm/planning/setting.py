@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 from darrm import objectives
 from darrm._validation import MAX_EPSILON
@@ -82,11 +82,7 @@ class Setting:
         return self._of(epsilon, delta)
 
     def _of(self, epsilons: Sequence[float], delta: float) -> DecisionProblem:
-        each: float | list[float] = list(epsilons) if self.shares else epsilons[0]
-        model = self.model
-        return DecisionProblem(
-            model.groups, each, delta, model.classes, model.max_affected, model.adjacency, model.none
-        )
+        return _decision(self.model, tuple(epsilons) if self.shares else epsilons[0], delta)
 
     def _majority_problem(self, epsilon: float, delta: float | None) -> MajorityProblem:
         [votes] = self.groups
@@ -107,7 +103,7 @@ class Setting:
     @property
     def model(self) -> VoterModel:
         """The voters, without the guarantee of a label."""
-        return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency, self.none)
+        return _model(self.groups, self.classes, self.max_affected, self.adjacency, self.none)
 
     @property
     def private(self) -> bool:
@@ -224,6 +220,15 @@ class Setting:
             return math.nan
         plain = replace(self, objective=self._seen_through((math.inf,) * len(self.groups)))
         return plain.wrong(self.majority())
+
+
+_model = lru_cache(maxsize=64)(VoterModel)  # a search asks for the same one, and its problem, thousands of times
+
+
+@lru_cache(maxsize=64)
+def _decision(model: VoterModel, epsilon: float | tuple[float, ...], delta: float) -> DecisionProblem:
+    """The problem of one label."""
+    return DecisionProblem(model.groups, epsilon, delta, model.classes, model.max_affected, model.adjacency, model.none)
 
 
 def randomized(base: tuple[float, ...], epsilons: tuple[float, ...], classes: int) -> Iterator[float]:
