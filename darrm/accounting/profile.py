@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array
 from darrm.certificate.engines import separation
-from darrm.certificate.protocol import WorstCase
+from darrm.certificate.protocol import Separation, WorstCase
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
@@ -227,19 +227,24 @@ def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_d
     if says_nothing(gamma, problem):
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
-        floor = Decimal(facts.least.numerator) / Decimal(facts.least.denominator)
-        # Steeper lines are not accurate enough to locate where they meet y = ``floor``.
-        last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
-        # With Delta = 0 all affected votes together lose at most the sum of their epsilons, and so does the release.
-        votes = max(losses(problem.affected), _LEAST)
-        pure = not any(kind.Delta for kind in problem.affected) and votes < last
-        last = votes if pure else last
+        return _region(search, problem, tolerance, max_directions)
+
+
+def _region(search: Separation, problem: AnyProblem, tolerance: float, max_directions: int) -> Region:
+    """`region` of a release that depends on the votes, in a context of decimals."""
+    least = search.facts().least
+    floor = Decimal(least.numerator) / Decimal(least.denominator)
+    # Steeper lines are not accurate enough to locate where they meet y = ``floor``.
+    last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
+    # With Delta = 0 all affected votes together lose at most the sum of their epsilons, and so does the release.
+    votes = max(losses(problem.affected), _LEAST)
+    pure = not any(kind.Delta for kind in problem.affected) and votes < last
+    last = votes if pure else last
 
     def separate(epsilon: Decimal) -> _Direction:
         worst = search.worst(epsilon)
         reached = getattr(worst.case, "reached", ())  # a decision's
-        with decimals(Decimal(1)):
-            return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
+        return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
 
     start, end, own = separate(Decimal(0)), separate(max(last, Decimal(0))), guarantee(problem).epsilon
     if pure:
@@ -298,9 +303,8 @@ def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, 
 
 def _corner(left: _Direction, right: _Direction, floor: Decimal) -> tuple[Decimal, Decimal]:
     """Where two lines meet, or the first meets the floor if that is higher."""
-    with decimals(Decimal(1)):
-        y = max(floor, (left.delta - right.delta) / (right.a - left.a))
-        return left.delta + left.a * y, y
+    y = max(floor, (left.delta - right.delta) / (right.a - left.a))
+    return left.delta + left.a * y, y
 
 
 def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[Point, ...]:
@@ -312,8 +316,7 @@ def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[
     heights: list[Decimal] = []  # of the corner of each kept line with the next
     for line in directions[1:]:
         while True:
-            with decimals(Decimal(1)):
-                y = (kept[-1].delta - line.delta) / (line.a - kept[-1].a)
+            y = (kept[-1].delta - line.delta) / (line.a - kept[-1].a)
             if not heights or (y <= heights[-1] and _cut_off(kept[-2], kept[-1], line, floor) > slack):
                 break
             kept.pop()  # redundant, or nearly: leaving a line out is conservative
@@ -327,8 +330,7 @@ def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[
         if y == floor:
             break
     else:
-        with decimals(Decimal(1)):
-            corners.append(_point(kept[-1].delta + kept[-1].a * floor, floor))
+        corners.append(_point(kept[-1].delta + kept[-1].a * floor, floor))
     return tuple(dict.fromkeys(_apart(point) for point in corners))
 
 
@@ -339,16 +341,14 @@ def _apart(corner: Point) -> Point:
 
 def _cut_off(before: _Direction, line: _Direction, after: _Direction, floor: Decimal) -> float:
     """The distance of the corner of two lines beyond the line between them, relative to its x."""
-    with decimals(Decimal(1)):
-        x, y = _corner(before, after, floor)
-        return float((x - line.a * y - line.delta) / x) if x > 0 else 0.0
+    x, y = _corner(before, after, floor)
+    return float((x - line.a * y - line.delta) / x) if x > 0 else 0.0
 
 
 def _point(x: Decimal, y: Decimal) -> Point:
     """The four probabilities, each the nearest float64, with a relative error of 2^-53."""
-    with decimals(Decimal(1)):
-        x, y = min(max(x, Decimal(0)), Decimal(1)), min(max(y, Decimal(0)), Decimal(1))
-        return Point(float(x), float(y), float(1 - x), float(1 - y))
+    x, y = min(max(x, Decimal(0)), Decimal(1)), min(max(y, Decimal(0)), Decimal(1))
+    return Point(float(x), float(y), float(1 - x), float(1 - y))
 
 
 def loss(point: Point) -> float:
