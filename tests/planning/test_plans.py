@@ -142,7 +142,7 @@ def test_a_rival_is_gauged_at_its_best_where_its_total_rises_and_falls() -> None
     asked: Any = {**TABLE, "queries": 100, "epsilon": 1.0, "base_accuracy": 0.9}
     rows = darrm.plan(**asked).comparison
     assert rows is not None
-    best, rival = rows["planned"], rows["subsampling"]
+    best, rival = rows["planned"], rows["tuned subsampling"]
     assert "9 or 11 of 25" in rival.setting
     assert best.wrong <= rival.wrong * 1.002 < 0.1134
 
