@@ -21,7 +21,7 @@ from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, at_most
 from darrm.problem.class_corners import entries
 from darrm.problem.class_tables import is_symmetric
-from darrm.problem.groups import ByGroups, without_privacy
+from darrm.problem.groups import ByGroups, called, without_privacy
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
@@ -172,25 +172,22 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     totals = list(_fresh(design, delta, full, sorted({*QUERIES} | ({also} if also else set()))))
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
-    each = math.isinf(fixed) and not without_privacy(problem.groups)
+    bare = without_privacy(problem.groups)  # what such voters cost is no other if they are fixed
     rows = []
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
-        # Non-private voters cost the same whether they are fresh or fixed: only the output noise hides them.
-        of_fixed = min(fixed, epsilon) if queries == 1 or without_privacy(problem.groups) else fixed
-        told = _total(of_fixed)
-        if each and math.isinf(of_fixed):
-            told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
-        rows.append((f"{queries:,}", _total(epsilon), rule and wording.rule(rule), _total(simple), told))
-    heads = (
-        "labels",
-        "epsilon, fresh voters",
-        "certified by",
-        "epsilon, fresh voters, simple composition",
-        "epsilon, fixed voters",
-    )
-    ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
+        rows.append([f"{queries:,}", _total(epsilon), rule and wording.rule(rule), _total(simple)])
+        if not bare:
+            of_fixed = min(fixed, epsilon) if queries == 1 else fixed
+            told = _total(of_fixed)
+            if math.isinf(of_fixed):
+                told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
+            rows[-1].append(told)
+    who = f"{called(problem, 'fresh')} voters"
+    heads = ["labels", f"epsilon, {who}", "certified by", f"epsilon, {who}, simple composition"]
+    heads += [] if bare else ["epsilon, fixed voters"]
+    ax = plots.plot_budget(design, fresh, delta=delta, label=who, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
@@ -213,7 +210,7 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         "unavoidable": unavoidable,
         "budget_picture": picture(
             ax,
-            f"Total epsilon over the number of labels. Fresh voters: {costs}."
+            f"Total epsilon over the number of labels. {who.capitalize()}: {costs}."
             + f" Fixed voters: {_total(fixed)} for any number." * math.isfinite(fixed),
             "Total epsilon of all labels together. " + _any_number(fixed, problem),
         ),
