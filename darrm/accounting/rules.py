@@ -103,7 +103,7 @@ def take(state: State, account: Account, n: int) -> None:
 
 
 def _check_charged(state: State, account: Account) -> None:
-    """`InputError` if the charges are above the budget without another: no ledger takes such, so its file was edited."""
+    """`InputError` if the charges are above the budget as they are, so the file was edited: no ledger takes such."""
     if any(one.charged for one in state.accounts.values()):
         try:
             _TAKE[state.rule](state, account, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,14 +24,13 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
     """
     if hasattr(gamma, "gamma"):
         raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
-    if callable(gamma) and K is not None:
-        gamma = [gamma(l) for l in range(K + 1)]
-    if K and type(gamma) is np.ndarray and gamma.dtype == np.float64 and gamma.shape == (K + 1,):
-        within = gamma.min() >= 0 and gamma.max() <= 1  # not if one is NaN
-        if within and np.array_equal(gamma, gamma[::-1]):
-            return gamma + 0.0  # the usual case, in a fraction of the time; what fails is named below
+    values: Any = [gamma(l) for l in range(K + 1)] if callable(gamma) and K is not None else gamma
+    if K and type(values) is np.ndarray and values.dtype == np.float64 and values.shape == (K + 1,):
+        within = values.min() >= 0 and values.max() <= 1  # not if one is NaN
+        if within and np.array_equal(values, values[::-1]):
+            return np.asarray(values + 0.0)  # the usual case, in a fraction of the time; what fails is named below
     size: str | int = "K + 1" if K is None else K + 1
-    table = array("gamma", gamma, (size,), 0, 1, "[]", hint="Pass gamma(0), ..., gamma(K).")
+    table = array("gamma", values, (size,), 0, 1, "[]", hint="Pass gamma(0), ..., gamma(K).")
     K = table.size - 1
     if not K:
         raise InputError("gamma must have shape (K + 1,), K >= 1. Got one number. Pass gamma(0), ..., gamma(K).")
