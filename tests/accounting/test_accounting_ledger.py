@@ -426,13 +426,15 @@ def test_a_ledger_with_too_many_charges_says_so(book: Ledger, design: darrm.Desi
 def test_a_budget_below_its_charges_is_bad_input_wherever_it_is_read(
     tmp_path: Path, design: darrm.Design, rule: str
 ) -> None:
-    book = Ledger.create(tmp_path / "l.json", design, total_epsilon=9, total_delta=0.3, voters="fresh", rule=rule)
+    book = Ledger.create(
+        tmp_path / "l.json", design, total_epsilon=EPSILON, total_delta=DELTA, voters="fresh", rule=rule
+    )
     book.charge(design, 2)
     with pytest.raises(darrm.BudgetError):
-        book.charge(design, 10_000)
+        book.charge(design, 100)
     ledgers.forge(book.path, {**ledgers.content(book.path), "total_epsilon": 0.01})
     for use in (lambda: book.charge(design), book.spent):
-        with pytest.raises(darrm.InputError, match="charges above its budget|allows too many labels") as refused:
+        with pytest.raises(darrm.InputError, match=r"charges above its budget|allows too many labels") as refused:
             use()
         assert not isinstance(refused.value, darrm.BudgetError)
 

@@ -1,6 +1,7 @@
 """A plan whose labels hardly depend on the votes says so first, beside what one answer to everything would cost."""
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -108,7 +109,7 @@ def test_the_dependence_is_that_of_single_votes(prior: list[float] | None) -> No
     assert same.share == pytest.approx(1.0)
 
 
-def test_labels_near_coin_flips_say_so_first_and_how_near() -> None:
+def test_labels_near_coin_flips_say_so_first_and_no_plan_prints_nan() -> None:
     voters: Any = {"groups": [(3, 1.0)], "max_affected": 1, "queries": 10, "voters": "fresh"}
     plan = darrm.plan(**voters, base_accuracy=0.8, total_epsilon=2, **TOTAL)
     assert plan.near_chance == "coin flips"
@@ -119,9 +120,6 @@ def test_labels_near_coin_flips_say_so_first_and_how_near() -> None:
     )
     assert "hardly better than coin flips, label error rate 0.4" in repr(plan)
     assert any(said.startswith("To improve these labels, ask fewer queries") for said in plan_words.remarks(plan))
-
-
-def test_a_plan_without_an_accuracy_prints_no_nan() -> None:
-    plan = darrm.plan([(250, math.inf)], classes=10, max_affected=1, queries=10, total_epsilon=4, **TOTAL)
-    assert "error rates not known without the accuracy of the voters, GaussianNoisyMax" in repr(plan)
-    assert "nan" not in repr(plan)
+    unknown = repr(replace(plan, wrong=math.nan, disagreement=math.nan, on_votes=None))
+    assert f": error rates not known without the accuracy of the voters, {plan.chosen!r}>" in unknown
+    assert "nan" not in unknown

@@ -421,7 +421,7 @@ class TestStopped:
         (  # first, for to make the voters fresh would undo the accuracy in place of base_accuracy
             {
                 **{"K": None, "epsilon": None, "voters": "fixed"},
-                "groups": [V(5, 0.5, randomizer="randomized response", colluders=0)],
+                "groups": [darrm.VoterGroup(5, 0.5, randomizer="randomized response", colluders=0)],
             },
             "A known randomizer is for fresh voters",
         ),
