@@ -36,6 +36,7 @@ KINDS = {
     "rows.csv": "audit",
     "rows.json": "audit",
     "rows.tex": "latex",
+    "export.tex": "latex",  # with its problem in a comment first
     "page.html": "page",
     "picture.svg": "picture",
     "picture.png": "picture",
@@ -88,7 +89,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for kind in ("csv", "jsonl", "parquet")
             ],
             ["table", "--problems", "groups.csv", "--out", "decisions.csv"],
-            *[["export", "gamma.json", "--out", f"export.{kind}"] for kind in ("csv", "json", "parquet")],
+            *[["export", "gamma.json", "--out", f"export.{kind}"] for kind in ("csv", "json", "parquet", "tex")],
             ["export", "decision.json", "--out", "decision_export.csv"],
             *[[*release, f"labels.{kind}"] for kind in ("csv", "json", "parquet")],
             *[[*audit, f"rows.{kind}"] for kind in ("csv", "json", "tex")],
