@@ -48,6 +48,7 @@ from darrm.problem.counts import Counts
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import checked_present
 from darrm.problem.limits import by_kind, guarantees, profile_limits, profile_points
+from darrm.problem.noise_function import Given
 from darrm.storage.sealed_json import finite, read, write
 
 MOST_BITS = 50  # of a rounded table
@@ -67,13 +68,14 @@ class Design(ForAnalysis):
     ----------
     problem : MajorityProblem or DecisionProblem
     table : array_like, float in [0, 1]; kept read-only
-        For a majority: the noise function gamma, symmetric, shape (K + 1,): the probability of releasing the true
-        majority when l votes are 1, else a fair coin flip is released. For two answers: X(n), the probability of answer
-        1 when n = (n_1, ..., n_G) voters of each group say 1; shape ``problem.table_shape``. More: X_o(n), the
-        probabilities of all answers at the votes n of each group, in the order of `darrm.problem.counts.count_vectors`;
-        shape ``(*problem.table_shape, n_answers)``. For one group and a decision that treats all classes alike: shape
-        ``(rows, n_answers)``, a row for each of `darrm.problem.counts.sorted_counts`. Its first entry is for the class
-        with most votes, the second for the next class.
+        For a majority: the noise function gamma, symmetric, shape (K + 1,), or a function of l: the probability of
+        releasing the true majority when l votes are 1, else a fair coin flip is released. For two answers: X(n), the
+        probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; shape ``problem.table_shape``.
+        More: X_o(n), the probabilities of all answers at the votes n of each group, in the order of
+        `darrm.problem.counts.count_vectors`; shape ``(*problem.table_shape, n_answers)``. For one group and a decision
+        that treats all classes alike: shape ``(rows, n_answers)``, a row for each of
+        `darrm.problem.counts.sorted_counts`. Its first entry is for the class with most votes, the second for the next
+        class.
     prior : Prior or Objective
         For a majority the distribution of the votes; for a decision the objective to minimise, from `darrm.objectives`.
     shape : {"free", "ordered", "monotone"}
@@ -170,7 +172,7 @@ class Design(ForAnalysis):
     def __init__(
         self,
         problem: AnyProblem,
-        table: ArrayLike,
+        table: Given,
         prior: Prior | Objective | None = None,
         shape: str = "free",
         objective: str | Objective | None = None,

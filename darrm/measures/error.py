@@ -18,18 +18,18 @@ from darrm.numerics.poisson_binomial import pmf
 from darrm.priors import Prior, parse
 from darrm.problem.limits import guarantee
 from darrm.problem.majority import MajorityProblem
-from darrm.problem.noise_function import noise_function
+from darrm.problem.noise_function import Given, noise_function
 
 
 @usual_arithmetic
-def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
+def expected_error(gamma: Given, p: ArrayLike) -> Array | float:
     """Expected TV error of a noise function for given vote probabilities, exact.
 
         |Pr[release 1] - Pr[majority 1]| = 1/2 |sum over l > K/2 of (alpha_l - alpha_(K-l)) (1 - gamma(l))|
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,), float in [0, 1], symmetric
+    gamma : array_like, shape (K + 1,), float in [0, 1], symmetric, or a function of l
     p : array_like, shape (K,) or (n, K), float in [0, 1]
         Probability that each mechanism votes 1, for one data set or n of them.
 

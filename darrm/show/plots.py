@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from darrm._validation import refusal
 from darrm.baselines.entries import of_name
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem, allowance
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import Given, noise_function
 from darrm.show.figures import (
     LOOKS,
     REST,
@@ -88,14 +89,14 @@ def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
     return figure
 
 
-def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, ArrayLike], ax: Axes | None = None) -> Axes:
+def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, Given], ax: Axes | None = None) -> Axes:
     """Draw noise functions over the number of ones.
 
     Parameters
     ----------
     problem : MajorityProblem
-    gammas : mapping of str to array_like, shape (K + 1,)
-        Noise functions by name.
+    gammas : mapping of str to array_like, shape (K + 1,), or to function
+        Noise functions by name; a function is one of l.
     ax : matplotlib axes, optional
         Made if not given.
 
@@ -122,7 +123,7 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, ArrayLike], ax: Ax
     ax = axes_of(ax)
     styles = looks(gammas)
     for at, (name, gamma) in enumerate(gammas.items()):
-        _draw_gamma(ax, np.asarray(gamma, dtype=np.float64), styles[name], name, at if several else None)
+        _draw_gamma(ax, noise_function(gamma, problem.K), styles[name], name, at if several else None)
     _gamma_axes(ax, problem)
     if own and several:
         legend_of_all(ax, 2)

@@ -354,6 +354,9 @@ def test_a_function_of_the_number_of_ones_is_a_table_too() -> None:
     table = [abs(2 * l - 5) / 10 for l in range(6)]
     assert darrm.verify(lambda l: table[l], problem) == darrm.verify(table, problem)
     assert darrm.repair(lambda l: 1.0, problem).tolist() == darrm.repair([1.0] * 6, problem).tolist()
+    made = darrm.Design(problem, lambda l: 0.1, darrm.priors.independent())
+    assert made.gamma.tolist() == [0.1] * 6
+    assert darrm.expected_error(lambda l: 0.1, [0.7] * 5) == darrm.expected_error(made.gamma, [0.7] * 5)
     with pytest.raises(darrm.InputError, match=r"gamma must be symmetric, gamma\(l\) = gamma\(K - l\)"):
         darrm.verify(lambda l: l / 5, problem)
     groups = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], epsilon=1.0)
