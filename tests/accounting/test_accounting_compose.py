@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from oracles import exact
 from scipy.stats import norm
 
@@ -406,7 +406,7 @@ def test_max_queries_is_the_most_that_is_proved() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("Delta", [0.0, 1e-7])
+@pytest.mark.parametrize("Delta", [0.0, *slow(1e-7)])
 def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
     kept = {"K": 3, "epsilon": 0.1, "Delta": Delta, "queries": 8, "total_epsilon": 1.2, "total_delta": 1e-4}
     design = plan(**kept, voters="fresh", shape="monotone")  # type: ignore[arg-type]

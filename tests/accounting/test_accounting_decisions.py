@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import slow
 from numpy.typing import NDArray
 from oracles.exact import exponential, pmf
 
@@ -416,7 +417,7 @@ def test_each_set_of_fixed_voters_pays_for_itself(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, *slow(3)])
 def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set's rows are among those of all sets, and all sets have all of them."""
     problem = darrm.DecisionProblem(

@@ -10,7 +10,7 @@ from typing import Any
 import ledgers
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from scipy.stats import norm
 
 import darrm
@@ -176,7 +176,7 @@ def test_no_change_of_several_votes_has_a_larger_divergence_than_it_is_charged()
     assert max(divergences) <= filters.of_noisy_max(2.0, order, t).divergence
 
 
-@pytest.mark.parametrize("rule", ["renyi-filter", *thorough("exact", "in-advance")])
+@pytest.mark.parametrize("rule", ["renyi-filter", *thorough("exact"), *slow("in-advance")])
 def test_noise_where_one_record_changes_several_votes(tmp_path: Path, rule: str) -> None:
     """By the counts and the filter labels cost as much as those of one vote with less noise in proportion."""
     two, path = GaussianNoisyMax(7.0, max_affected=2), tmp_path / "ledger.db"
@@ -283,7 +283,7 @@ def test_labels_after_a_check_are_not_charged_as_labels_alone(tmp_path: Path, ru
         assert ledger.spent() == (0, 0)
 
 
-@pytest.mark.parametrize("rule", ["renyi-filter", *thorough("exact", "in-advance")])
+@pytest.mark.parametrize("rule", ["renyi-filter", *thorough("exact"), *slow("in-advance")])
 def test_every_query_is_charged_as_a_check_and_a_label(tmp_path: Path, rule: str) -> None:
     """Whatever its threshold; fewer than labels alone, and as many as by `compose` where that is the rule."""
     checked, path = ConfidentNoisyMax(7, 8.0, 4.0), tmp_path / "ledger.db"

@@ -7,7 +7,7 @@ from itertools import islice, pairwise, permutations, product
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow
 
 import darrm
 from darrm.accounting import OutcomeRows, adaptive, compose, noisy_max_parameter
@@ -155,7 +155,7 @@ def test_two_classes_cost_what_the_polygon_says(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("classes", "low", "high"), [(2, 7.679, 7.683), *thorough((3, 7.64, 7.66))])
+@pytest.mark.parametrize(("classes", "low", "high"), [(2, 7.679, 7.683), *slow((3, 7.64, 7.66))])
 def test_totals_of_gaussian_noise(classes: int, low: float, high: float) -> None:
     """K = 25, mu = .2, 100 labels, delta 1e-5: 7.68 and 7.65 nats, where Gaussian DP has 10.00."""
     total = compose(GaussianNoisyMax(math.sqrt(2) / 0.2), 100, delta=1e-5, K=25, classes=classes, tolerance=2e-4)

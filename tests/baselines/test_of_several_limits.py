@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import slow
 
 import darrm
 from darrm.accounting import compose, profile_bounds
@@ -20,7 +21,7 @@ SEVERAL = darrm.DecisionProblem(
 )
 
 
-@pytest.fixture(scope="module", params=[PROBLEM, SEVERAL], ids=["two answers", "three"])
+@pytest.fixture(scope="module", params=[PROBLEM, *slow(SEVERAL)], ids=["two answers", "three"])
 def one_release(request: pytest.FixtureRequest) -> tuple[darrm.DecisionProblem, Comparison]:
     return request.param, darrm.compare(request.param, objective=GOAL)
 

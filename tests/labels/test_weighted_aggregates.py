@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -148,7 +148,7 @@ def test_posterior_where_labels_are_certain() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
-@pytest.mark.parametrize(("weights", "draws"), [("released", 1500), ("secret", 150)])
+@pytest.mark.parametrize(("weights", "draws"), [("released", 1500), *slow(("secret", 150))])
 def test_posterior_of_noisy_sums_is_calibrated(weights: str, draws: int) -> None:
     # Over labels drawn from the prior, label minus posterior has mean 0 whatever function of the output it is times.
     rng = np.random.default_rng(7)
@@ -451,7 +451,7 @@ def within(a: float, y: np.ndarray, noised: np.ndarray, sigma: float) -> float:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("record", [0, *thorough(5)])
+@pytest.mark.parametrize("record", [*slow(0), 5])
 def test_secret_weights_against_another_inversion(record: int) -> None:
     y, sigma, change, epsilon = np.array([0.3, 1, 0, 1, 0, 0.2]), 0.6, 1.7, 0.05
     noised = np.array([True, True, True, True, False, False])

@@ -60,8 +60,7 @@ def law(of: darrm.DecisionProblem, table: np.ndarray, counts: tuple[int, ...]) -
 
 SYMMETRIC = [
     problem(2, classes=2, none=True),
-    problem(3, classes=3),
-    *slow(problem(4, classes=3, none=True)),
+    *slow(problem(3, classes=3), problem(4, classes=3, none=True)),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from oracles import noisy_max as oracle
 
 from darrm.errors import InputError
@@ -40,7 +40,7 @@ ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
 @pytest.mark.thorough
 @pytest.mark.first(1, 24)
 @pytest.mark.parametrize("kind", ORACLES)
-@pytest.mark.parametrize("counts", [*COUNTS[:4], *thorough(*COUNTS[4:])])
+@pytest.mark.parametrize("counts", [*COUNTS[:4], *slow(COUNTS[4]), *thorough(*COUNTS[5:])])
 @pytest.mark.parametrize("parameter", [0.3, 0.9, 2.5])
 def test_chances_to_their_relative_error(kind: Any, counts: list[int], parameter: float) -> None:
     """However small they are; and far more exactly than is promised."""

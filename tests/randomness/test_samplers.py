@@ -20,6 +20,7 @@ import pytest
 import scipy.integrate
 import scipy.sparse
 import scipy.stats
+from cases import slow
 from numpy.typing import NDArray
 
 import darrm
@@ -272,10 +273,11 @@ FROM_WORDS: dict[str, Callable[[int, WordSource], Outcomes]] = {
     "uniform": lambda n, words: uniform(np.full(n, 5), words, 3),
     "uniform, whole words": lambda n, words: uniform(np.full(n, 5), words),
 }
+LONGEST = "NoisyWeightedLabelProportions"
 
 
 @pytest.mark.first(8)
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", [*(name for name in SAMPLERS if name != LONGEST), *slow(LONGEST)])
 def test_draws_follow_the_law(name: str) -> None:
     assert abs(SAMPLERS[name].law.sum() - 1) < 1e-9
     assert not fails(SAMPLERS[name])
