@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from scripts import COMMAND
 from test_package import HEAVY, loaded_by
 
@@ -38,8 +38,8 @@ def run(start: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
             ("nothing-such", 2),
             ("solve --shape round", 2),
             ("solve --K 11 --m 3 --epsilon 0.1 --time-limit 1e-9", 4),
-            ("compare --K 5 --m 2 --epsilon 0.5", 0),
         ),
+        *slow(("compare --K 5 --m 2 --epsilon 0.5", 0)),
     ],
 )
 def test_both_do_the_same(arguments: str, status: int) -> None:
@@ -71,7 +71,7 @@ def test_help_of_the_module_loads_no_numbers() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("program", ["darrm", "python -m darrm"])
+@pytest.mark.parametrize("program", ["darrm", *slow("python -m darrm")])
 def test_commands_that_are_suggested_run_as_they_stand(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

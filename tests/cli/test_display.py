@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import thorough
+from cases import slow
 
 import darrm
 from darrm.cli import main
@@ -29,7 +29,7 @@ def printed(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
 @pytest.mark.thorough
 @pytest.mark.first(4, 8)
 @pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
-@pytest.mark.parametrize("command", ["solve", "verify", "compare", *thorough("demo")])
+@pytest.mark.parametrize("command", ["solve", "verify", "compare", *slow("demo")])
 def test_lines_fit_the_terminal(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -90,7 +90,7 @@ def test_odd_widths_do_no_harm(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("variable", ["NO_COLOR", "none"])
-@pytest.mark.parametrize("command", ["solve", "compare", *thorough("demo")])
+@pytest.mark.parametrize("command", ["solve", "compare", *slow("demo")])
 def test_pipes_get_no_escape_codes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, variable: str
 ) -> None:
@@ -102,7 +102,7 @@ def test_pipes_get_no_escape_codes(
     assert ESCAPE not in captured.out + captured.err
 
 
-@pytest.mark.parametrize("command", ["solve", "compare", *thorough("demo")])
+@pytest.mark.parametrize("command", ["solve", "compare", *slow("demo")])
 def test_no_color_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

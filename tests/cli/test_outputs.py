@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import slow
 
 import darrm
 from darrm.cli import main
@@ -123,7 +124,7 @@ AT_ONE_TOTAL += ["--total-epsilon", "2", "--total-delta", "1e-5", "--voters", "f
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("options", "bound"), [(PROBLEM, "tight_epsilon"), (OF_GROUPS, "tight_epsilon"), (AT_ONE_TOTAL, "total")]
+    ("options", "bound"), [(PROBLEM, "tight_epsilon"), *slow((OF_GROUPS, "tight_epsilon"), (AT_ONE_TOTAL, "total"))]
 )
 def test_comparisons(options: list[str], bound: str) -> None:
     for name in ("t.csv", "t.parquet", "t.json", "t.tex"):

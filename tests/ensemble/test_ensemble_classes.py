@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -149,7 +149,7 @@ def test_a_plan_is_not_more_often_wrong_than_noisy_max_of_the_same_total() -> No
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("options", [{"sigma": 4.0}, {"gamma": 0.2}], ids=str)
+@pytest.mark.parametrize("options", [*slow({"sigma": 4.0}), {"gamma": 0.2}], ids=str)
 def test_noisy_max_pays_by_its_exact_total(options: dict[str, float]) -> None:
     model = pate(**options).fit(X, Y)
     labels, release = model.privacy_.queries, model._release
@@ -188,7 +188,7 @@ def test_the_number_of_labels_of_a_hundred_by_25_teachers() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("model", [fresh(), *thorough(pate(queries=6))], ids=["fresh", "non-private"])
+@pytest.mark.parametrize("model", [fresh(), *slow(pate(queries=6))], ids=["fresh", "non-private"])
 def test_a_ledger_is_shared_by_fits_and_processes(model: PrivateMajorityClassifier, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     model = clone(model).set_params(ledger=path)

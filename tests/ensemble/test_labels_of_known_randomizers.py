@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import slow
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
@@ -35,8 +36,8 @@ def fresh(**options: Any) -> PrivateMajorityClassifier:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("labels", [Y, KIND], ids=["two classes", "three"])
-@pytest.mark.parametrize("overlap", [1, 2])
+@pytest.mark.parametrize("labels", [Y, *slow(KIND)], ids=["two classes", "three"])
+@pytest.mark.parametrize("overlap", [2, *slow(1)])
 def test_planned_labels_keep_both_budgets_and_are_more_accurate(labels: Any, overlap: int) -> None:
     options = {"queries": 20, "overlap": overlap, "K": 11 if labels is Y else 6}
     known = fresh(colluders=1, **options).fit(X, labels)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from oracles import decisions as by_definition
 from oracles import several_classes
 
@@ -571,7 +571,9 @@ def refusal(content: Any) -> str:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["not private voters, a profile", *thorough("absent voters", "none of two", None)])
+@pytest.mark.parametrize(
+    "name", ["not private voters, a profile", *thorough("none of two"), *slow("absent voters", None)]
+)
 def test_whatever_a_file_holds_is_judged_or_refused(name: str | None) -> None:
     whole = as_read(made(name) if name else majority(**MAJORITIES[-1]))
     for path in places(whole):

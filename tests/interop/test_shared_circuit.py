@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shamir_threads
-from cases import thorough
+from cases import slow, thorough
 
 import darrm
 from darrm.errors import InputError
@@ -30,6 +30,7 @@ DESIGNS = {
     "groups": lambda: decision(GROUP(2, epsilon=1.0), GROUP(3, epsilon=0.2)).rounded(5),
     "classes": lambda: decision(GROUP(3, epsilon=1.0), classes=3).rounded(4),
 }
+LONG = ("all bits", "classes")
 
 
 def votes_of(design: darrm.Design) -> tuple[Any, Any]:
@@ -159,7 +160,11 @@ def test_each_digit_decides_exactly(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("name", "parties", "draws"),
-    [("majority", 3, 20_000), *thorough(*((name, 3, 200_000) for name in DESIGNS), ("groups", 5, 20_000))],
+    [
+        ("majority", 3, 20_000),
+        *thorough(*((name, 3, 200_000) for name in DESIGNS if name not in LONG), ("groups", 5, 20_000)),
+        *slow(*((name, 3, 200_000) for name in LONG)),
+    ],
 )
 def test_labels_have_the_law_of_the_design(name: str, parties: int, draws: int) -> None:
     """Over all vectors of votes, each frequency is within five standard deviations."""

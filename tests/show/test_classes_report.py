@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from oracles.pages import Page
 
 import darrm
@@ -61,7 +61,7 @@ def few_labels() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=[*thorough(alike), with_none, *thorough(two_groups, failing, five)], ids=CASES)
+@pytest.fixture(scope="module", params=[*thorough(alike), with_none, *slow(two_groups, failing, five)], ids=CASES)
 def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[DecisionDesign, Page]:
     design = request.param()
     return design, Page(report.html(design))

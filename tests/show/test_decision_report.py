@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from oracles.pages import Page
 from scipy.stats import binom
 
@@ -83,7 +83,7 @@ def few_labels() -> Iterator[None]:
 
 @pytest.fixture(
     scope="module",
-    params=[hospitals, alarm, *thorough(three_groups, four_groups, in_a_table, CASES["absent"])],
+    params=[hospitals, alarm, *slow(three_groups), *thorough(four_groups, in_a_table, CASES["absent"])],
     ids=CASES,
 )
 def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[DecisionDesign, Page]:
