@@ -607,17 +607,14 @@ def bad_arrays(name: str, number: str, value: Any, optional: bool) -> list[Any]:
     return ["text", object(), [[1.0], [1.0, 2.0]], *map(instead, inner)]
 
 
-LATE = {("compare", "draws"), ("compare", "extra")}  # looked at when all else is computed
+# Looked at when all else is computed.
+LATE = {("compare", "draws"): [pytest.mark.slow], ("compare", "extra"): [pytest.mark.thorough]}
 
 
 @pytest.mark.first(150)
 @pytest.mark.parametrize(
     ("name", "number"),
-    [
-        pytest.param(*pair, id=" ".join(pair), marks=[pytest.mark.thorough] * (pair in LATE))
-        for pair in needed()
-        if in_table(*pair)
-    ],
+    [pytest.param(*pair, id=" ".join(pair), marks=LATE.get(pair, [])) for pair in needed() if in_table(*pair)],
 )
 def test_bad_numbers_are_refused_in_one_line(name: str, number: str) -> None:
     kind, optional = numbers(POINTS[name])[number]
@@ -669,16 +666,20 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (" at 0x" in repr(a) or repr(a) == repr(b))
 
 
-SECONDS = {"plan", "compare", "ensemble.DPLogisticRegression", "ensemble.PrivateMajorityClassifier"}  # of each call
+SLOWEST = {"plan", "ensemble.DPLogisticRegression"}
+SECONDS = SLOWEST | {"compare", "ensemble.PrivateMajorityClassifier"}  # of each call
 
 
-@pytest.mark.first(40)
+@pytest.mark.first(40, 290)
 @pytest.mark.parametrize("kind", ["other", "numpy", "Fraction", "float32"])
 @pytest.mark.parametrize(
     ("name", "base"),
     [
         pytest.param(
-            name, i, id=f"{name} {i}", marks=([pytest.mark.slow] if i else [pytest.mark.thorough]) * (name in SECONDS)
+            name,
+            i,
+            id=f"{name} {i}",
+            marks=([pytest.mark.slow] if i or name in SLOWEST else [pytest.mark.thorough]) * (name in SECONDS),
         )
         for name in TABLE
         for i in range(len(TABLE[name][1]))

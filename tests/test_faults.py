@@ -270,7 +270,7 @@ def old_files(arguments: list[str]) -> None:
             Path(name).write_bytes(b"old")
 
 
-@pytest.mark.first(1)
+@pytest.mark.first(1, 32)
 @posix
 @pytest.mark.parametrize("most", [0, 40, 200])
 @pytest.mark.parametrize("what", WRITES)
@@ -544,8 +544,8 @@ MISSING = [
         ("pyarrow", "tables", ["verify", "t.parquet"]),
         ("pyarrow", "tables", [*AUDIT, "--out", "a.parquet"]),
         ("sklearn", "experiments", "darrm.labels.learners RandomizedResponseClassifier"),
-        ("dp_accounting", "experiments", "darrm.ensemble DPLogisticRegression 1.0 1e-5"),
     ),
+    *slow(("dp_accounting", "experiments", "darrm.ensemble DPLogisticRegression 1.0 1e-5")),
 ]
 
 

@@ -66,6 +66,7 @@ def test_golden_baselines() -> None:
 SIZES = [(K, max_affected) for K in (1, 2, 3, 6, 7, 9) for max_affected in sorted({1, max(1, K // 2), K})]
 
 
+@pytest.mark.first(14, 134)
 @pytest.mark.parametrize("shape", ["free", "monotone"])
 @pytest.mark.parametrize("epsilon", [1e-3, 0.3, 5.0])
 @pytest.mark.parametrize("Delta", [0.0, 1e-8, 1e-3, 0.3])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import thorough
+from cases import slow, thorough
 from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -601,7 +601,7 @@ def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> No
 
 
 @pytest.mark.thorough
-@pytest.mark.first(0, 150)
+@pytest.mark.first(0, 60)
 @seeded
 @parametrize_with_checks(OTHERS, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], None]) -> None:
@@ -666,9 +666,8 @@ def test_one_declared_limit_is_kept_alone() -> None:
     ("epsilon", "delta", "rate", "steps", "least"),
     [
         (1.0, 0.01, 1e-3, 5, 1.0),
-        *thorough((1.0, 0.5, 0.5, 1, 1.0)),
         (50.0, 1e-5, 0.01, 1, 1.0),
-        pytest.param(1.0, 0.5, 0.5, 1, 0.25, marks=pytest.mark.slow),
+        *slow((1.0, 0.5, 0.5, 1, 1.0), (1.0, 0.5, 0.5, 1, 0.25)),
     ],
 )
 def test_no_noise_is_asked_for_so_the_least_is_taken(

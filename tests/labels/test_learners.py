@@ -504,7 +504,7 @@ def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> No
 
 
 @pytest.mark.thorough
-@pytest.mark.first(0, 150)
+@pytest.mark.first(0, 60)
 @parametrize_with_checks(OTHERS, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
