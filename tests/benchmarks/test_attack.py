@@ -184,10 +184,9 @@ def model(runs: int, rng: np.random.Generator, train: Any, steps: int = 1) -> An
 
 
 @pytest.mark.thorough
-@pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("train", "runs"),
-    [(attack.TRAIN, 500), (attack.weaker(0.0), 200), (attack.unclipped, 200), *slow((attack.weaker(0.4), 2000))],
+    [*slow((attack.TRAIN, 500)), (attack.weaker(0.0), 200), *slow((attack.unclipped, 200), (attack.weaker(0.4), 2000))],
     ids=["sound", "no noise", "no clipping", "little noise"],
 )
 def test_models(train: Any, runs: int, rng: np.random.Generator) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import slow
 from scripts import load
 
 import darrm
@@ -223,7 +224,7 @@ def test_budgets_are_kept_and_used() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("max_affected", [1, 3])
+@pytest.mark.parametrize("max_affected", [*slow(1), 3])
 def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
     max_affected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
