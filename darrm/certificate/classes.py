@@ -51,7 +51,6 @@ from darrm.problem.limits import Limit
 MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where float64 is not enough
 _KEPT = 4_000_000  # largest number of entries of tables that are kept for the next epsilon
 _AT_ONCE = 128  # largest number of proposed cases
-_HARDLY = 1e-9  # any delta
 _SAFE = 1e-290  # smaller products could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative error of some thousand operations with 60 digits
@@ -144,6 +143,7 @@ class ClassSeparation:
         self, release: ArrayLike | None, limit: Limit[DecisionProblem], start: NDArray[Any] | None = None
     ) -> None:
         problem = self._problem = limit.problem
+        self._limit = limit
         check_arithmetic()
         self._start = class_table(release, problem) if start is None else start  # type: ignore[arg-type]  # one is given
         self._table: Array = self._start.astype(np.float64)
@@ -189,8 +189,8 @@ class ClassSeparation:
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; none for effort 1, because no case is kept.
 
-        Where delta is tiny, every single answer is a case, because no set of answers is worse at delta = 0. A found
-        case has its excess only, and no sides, except where decimals replace float64.
+        At delta = 0 every single answer is a case, because no set of answers is worse. A found case has its excess only,
+        and no sides, except where decimals replace float64.
         """
         if effort == 1:
             return []
@@ -200,7 +200,7 @@ class ClassSeparation:
         if self._fails:
             with decimals(Decimal(1)):
                 threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
-        alone = threshold < _HARDLY
+        alone = Decimal(self._limit.delta) <= self._fails
         each = max(1, _AT_ONCE // sum(len(part) for part in self._level_sizes))
         for leaf in self._pairs():
             excess = (leaf.tables.difference - kappa * leaf.tables.q_side).reshape(-1, self._problem.n_answers)
