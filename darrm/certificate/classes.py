@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.class_cases import Step, level, one_more, sure_votes
-from darrm.certificate.protocol import Facts, WorstCase, largest
+from darrm.certificate.protocol import Facts, WorstCase, finer_than_float64, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
@@ -44,11 +44,12 @@ from darrm.problem.class_corners import (
     kinds_of,
     nearest_that_fits,
 )
-from darrm.problem.class_tables import class_table, drawn, is_symmetric
+from darrm.problem.class_tables import class_table, drawn, is_symmetric, sampled
 from darrm.problem.decision import DecisionProblem, sizes_of
 from darrm.problem.limits import Limit
 
-MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where float64 is not enough
+MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where products leave the range of float64
+MAX_FINE_ENTRIES = 20_000  # size of tables in decimals, where float64 would be rounded too much
 _KEPT = 4_000_000  # largest number of entries of tables that are kept for the next epsilon
 _AT_ONCE = 128  # largest number of proposed cases
 _SAFE = 1e-290  # smaller products could lose digits, or vanish
@@ -75,6 +76,17 @@ def _too_large(problem: DecisionProblem, *, alike: bool) -> str:
         f"more than {MAX_ENTRIES:,} probabilities to compute; no more can be certified. "
         + nearest_that_fits(problem, alike=alike)
     )
+
+
+@lru_cache(maxsize=64)
+def in_decimals_anyway(limit: Limit[DecisionProblem], *, alike: bool = False) -> bool:
+    """Whether tables are computed in decimals because float64 is coarse beside the limit, and they are small."""
+    problem = limit.problem
+    of_groups, fails = bits(problem, alike=alike)
+    gaps = problem.max_affected * max(sum(abs(float(gap)) for gap in bit.gaps) for bit in of_groups)
+    if not finer_than_float64(limit, gaps):
+        return False
+    return entries(problem, alike=alike, pure=bool(fails), most=MAX_FINE_ENTRIES) <= MAX_FINE_ENTRIES
 
 
 class _Tables(NamedTuple):
@@ -122,8 +134,7 @@ class ClassSeparation:
         X_o(n); see `darrm.problem.class_tables.class_table`.
     limit : Limit of a DecisionProblem
     start : ndarray of Decimal or float64, full, optional
-        The probabilities of all answers in the place of ``release``, of relative error 1e-50, or 2 u in float64,
-        beside that of the release behind them.
+        The probabilities of all answers in the place of ``release``, of relative error 1e-50, or 2 u in float64.
 
     Notes
     -----
@@ -136,30 +147,33 @@ class ClassSeparation:
     with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over affected voters and j of |p_j - q_j|. Of the
     two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken
     for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290, decimals of 60 digits
-    replace float64. Lemmas D6 to D9 of docs/decisions.md.
+    replace float64, and start with the sampled probabilities. So they do in small tables where the limit is so small
+    that rounding would take a part of it. Lemmas D6 to D9 of docs/decisions.md.
     """
 
     def __init__(
         self, release: ArrayLike | None, limit: Limit[DecisionProblem], start: NDArray[Any] | None = None
     ) -> None:
         problem = self._problem = limit.problem
-        self._limit = limit
+        self._limit, self._given = limit, start is not None
         check_arithmetic()
         self._start = class_table(release, problem) if start is None else start  # type: ignore[arg-type]  # one is given
         self._table: Array = self._start.astype(np.float64)
-        self._apart = 0.0 if start is None else 4 * _U
+        # Relative error of a stored entry, beside the probability that is sampled.
+        self._apart = drawn(problem.n_answers) if start is None else 4 * _U
         self._alike = is_symmetric(self._table, problem)
         if entries(problem, alike=self._alike, pure=True, most=MAX_ENTRIES) > MAX_ENTRIES:
             raise InputError(_too_large(problem, alike=self._alike))
         self._bits, self._fails = bits(problem, alike=self._alike)
-        self._exact = self._leaves_float64()
+        beyond = self._leaves_float64()
         count = entries(problem, alike=self._alike, pure=bool(self._fails))
-        if self._exact and count > MAX_EXACT_ENTRIES:
+        if beyond and count > MAX_EXACT_ENTRIES:
             raise InputError(
                 f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
                 f"float64; at most {MAX_EXACT_ENTRIES:,} probabilities are certified then. Got {count:,}. Lower "
                 "max_affected, the number of voters or their epsilon."
             )
+        self._beyond, self._exact = beyond, beyond or in_decimals_anyway(limit, alike=self._alike)
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
 
@@ -189,8 +203,8 @@ class ClassSeparation:
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; none for effort 1, because no case is kept.
 
-        At delta = 0 every single answer is a case, because no set of answers is worse. A found case has its excess only,
-        and no sides, except where decimals replace float64.
+        At delta = 0 every single answer is a case, because no set of answers is worse. A found case has its excess
+        only, and no sides, except where decimals replace float64.
         """
         if effort == 1:
             return []
@@ -217,8 +231,7 @@ class ClassSeparation:
 
     def facts(self) -> Facts:
         """The number of answers, and the least probability of one."""
-        apart = Fraction(drawn(self._problem.n_answers)) + Fraction(self._apart)
-        least = max(Fraction(0), Fraction(float(self._table.min())) - apart)
+        least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(self._apart))
         return Facts(answers=self._problem.n_answers, least=least)
 
     def rows(self, together: tuple[int, ...] | None = None) -> Iterator[tuple[Array, Array]]:
@@ -229,7 +242,7 @@ class ClassSeparation:
         Each has the relative error `relative_error` at most. Refused where float64 cannot hold them, or where voters
         with a delta are too many to list the cases of their delta events.
         """
-        if self._exact or self._fails:
+        if self._beyond or self._fails:
             raise InputError(
                 "The probabilities of all cases are listed only where float64 holds them and voters with a delta are "
                 "few enough. Raise the least probability of the release, or take fewer "
@@ -238,8 +251,7 @@ class ClassSeparation:
         for leaf in self._leaves():
             if together is not None and any(part.reached > n for part, n in zip(leaf.parts, together, strict=True)):
                 continue
-            answers = self._problem.n_answers
-            yield leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
+            yield self._floats(leaf)
 
     def largest(
         self, score: Callable[[Array, Array], Array], above: float, most: int
@@ -253,13 +265,17 @@ class ClassSeparation:
         leaves = list(self._leaves())
         each = max(1, most // len(leaves))
         for leaf in leaves:
-            answers = self._problem.n_answers
-            P, Q = leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
+            P, Q = self._floats(leaf)
             scores = score(P, Q)
             worst = np.argsort(-scores)[:each]
             above_it = worst[scores[worst] > above].tolist()
             found += [(ClassCase((), self._groups_of(leaf, at)), P[at], Q[at]) for at in above_it]
         return found
+
+    def _floats(self, leaf: _Leaf[_Tables]) -> tuple[Array, Array]:
+        """P and Q of all cases, shape (cases, answers)."""
+        P, Q = (side.reshape(-1, self._problem.n_answers).astype(np.float64) for side in leaf.tables[:2])
+        return P, Q
 
     @property
     def relative_error(self) -> float:
@@ -268,7 +284,7 @@ class ClassSeparation:
 
     def _relative(self, reached: int) -> float:
         """The relative error of entries with that many affected voters."""
-        return _relative(self._outcomes, reached, self._problem.n_answers) + self._apart
+        return _relative(self._outcomes, reached, self._apart)
 
     @property
     def _outcomes(self) -> int:
@@ -279,7 +295,7 @@ class ClassSeparation:
         return min(exponentials(epsilon)[1], _BEYOND)
 
     def _bounds(self, epsilon: Decimal) -> _Bounds:
-        return _Bounds(epsilon, self._outcomes, self._problem.n_answers, self._apart, exact=self._exact)
+        return _Bounds(epsilon, self._outcomes, self._apart, exact=self._exact)
 
     def _worst(self, leaf: _Leaf[_Tables], bounds: _Bounds) -> WorstCase:
         excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
@@ -365,8 +381,14 @@ class ClassSeparation:
     def _fresh_leaves(self) -> Iterator[_Leaf[_Tables]]:
         X: NDArray[Any] = self._table
         if self._exact:
-            X = self._start if self._start.dtype == np.object_ else in_decimals(X)
+            X = self._in_decimals()
         return self._reached(_Tables(X, X, X - X), (), (), self._problem.max_affected)
+
+    def _in_decimals(self) -> NDArray[Any]:
+        """The probabilities with which answers are sampled."""
+        if self._start.dtype == np.object_:
+            return self._start
+        return in_decimals(self._table) if self._given else sampled(self._table, self._problem)
 
     def _pairs(self) -> Iterable[_Leaf[_Pair]]:
         return self._kept_pairs if self._keep else self._fresh_pairs()
@@ -458,33 +480,31 @@ def _taken(tables: _Sides, step: Step, takes: Sequence[NDArray[np.intp]], weight
 
 
 @lru_cache(maxsize=256)
-def _relative(outcomes: int, reached: int, answers: int) -> float:
-    return 1.01 * (_U * (outcomes + 2) * reached + drawn(answers))
+def _relative(outcomes: int, reached: int, apart: float) -> float:
+    return 1.01 * (_U * (outcomes + 2) * reached + apart)
 
 
 class _Bounds:
     """Upper bounds on V_o - e^epsilon W_o, rounding included."""
 
-    def __init__(self, epsilon: Decimal, outcomes: int, answers: int, apart: float, *, exact: bool) -> None:
+    def __init__(self, epsilon: Decimal, outcomes: int, apart: float, *, exact: bool) -> None:
         with decimals(epsilon):
             self._grow = epsilon.exp()
             self._kappa = self._grow - 1
-        self._outcomes, self._answers, self._exact = outcomes, answers, exact
-        self._apart = apart  # relative error of the start beside that of a sampled table
+        self._outcomes, self._apart, self._exact = outcomes, apart, exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
         """Bounds for tables with that many affected voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
         V, W, D = tables
         if self._exact:
-            apart = Decimal(drawn(self._answers) + self._apart)
             with decimals(Decimal(1)):
-                return np.asarray(V * (1 + apart + _EXACT) - W * (self._grow * (1 - apart - _EXACT)))
-        relative = _relative(self._outcomes, reached, self._answers) + self._apart + 8 * _U
+                return np.asarray(V * (1 + _EXACT) - W * (self._grow * (1 - _EXACT)))
+        relative = _relative(self._outcomes, reached, self._apart) + 8 * _U
         bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
         if self._kappa < 1000:
             kappa = float(self._kappa) * (1 - relative)
             r = self._outcomes
-            errors = (4 * r + 4) * (reached + 1) * _U + drawn(self._answers) + self._apart
+            errors = (4 * r + 4) * (reached + 1) * _U + self._apart
             absolute = 1.1 * gaps * errors + (1e-300 if reached else 0.0)
             np.minimum(bounds, D - W * kappa + absolute, out=bounds)
         return np.asarray(bounds)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.group_search import Found, GroupSearch, prefixes, searchable
-from darrm.certificate.protocol import Facts, WorstCase, largest
+from darrm.certificate.protocol import Facts, WorstCase, finer_than_float64, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
@@ -40,7 +40,8 @@ from darrm.problem.group_corners import MAX_ENTRIES, GroupCase, entries, group_c
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import Limit
 
-MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where float64 is not enough
+MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where products leave the range of float64
+MAX_FINE_ENTRIES = 20_000  # size of tables in decimals, where float64 would be rounded too much
 _KEPT = 2_000_000  # largest number of entries of tables that are kept for the next epsilon
 _AT_ONCE = 100  # largest number of proposed cases
 _LIKELY = 4  # number of states that are computed with rounding
@@ -90,6 +91,17 @@ def _counted(problem: DecisionProblem, reached: int) -> int:
     return entries(smaller, pure=True, most=MAX_ENTRIES)
 
 
+@lru_cache(maxsize=64)
+def in_decimals_anyway(limit: Limit[DecisionProblem]) -> bool:
+    """Whether tables are computed in decimals because float64 is coarse beside the limit, and they are small."""
+    corners, fails = group_corners(limit.problem)
+    gap = max(abs(float(corner.gap)) for own in corners for corner in own)
+    return (
+        finer_than_float64(limit, gap * limit.problem.max_affected)
+        and entries(limit.problem, pure=bool(fails), most=MAX_FINE_ENTRIES) <= MAX_FINE_ENTRIES
+    )
+
+
 class GroupSeparation:
     """Separation over every multiset of corners for one decision: a `Separation`.
 
@@ -110,7 +122,8 @@ class GroupSeparation:
 
     with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all affected voters. Of the two bounds on an
     excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product
-    could be below 1e-290, decimals of 60 digits replace float64.
+    could be below 1e-290, decimals of 60 digits replace float64. So they do in small tables where the limit is so
+    small that rounding would take a part of it.
     """
 
     def __init__(
@@ -130,14 +143,15 @@ class GroupSeparation:
             self._least = Fraction(start.min()) * _BELOW
             self._in_decimals = partial(_in_decimals, start)
         self._corners, self._fails = group_corners(limit.problem)
-        self._exact = self._leaves_float64()
+        beyond = self._leaves_float64()
         count = entries(limit.problem, pure=bool(self._fails), most=MAX_ENTRIES)
-        if self._exact and count > MAX_EXACT_ENTRIES:
+        if beyond and count > MAX_EXACT_ENTRIES:
             raise InputError(
                 f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
                 f"float64; at most {MAX_EXACT_ENTRIES:,} multisets of corners are certified then. Got {count:,}. Lower "
                 "max_affected, the number of voters or their epsilon."
             )
+        self._exact = beyond or in_decimals_anyway(limit)
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
         self._kept: list[_Block] | None = None
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
@@ -193,7 +207,7 @@ class GroupSeparation:
         """
         found, each = [], max(1, most // (self._problem.max_affected + 1))
         for block in self._blocks():
-            P, Q = (side.reshape(2, -1).T for side in block.tables[:2])
+            P, Q = (side.reshape(2, -1).T.astype(np.float64) for side in block.tables[:2])
             scores = score(P, Q)
             worst = np.argsort(-scores)[:each]
             found += [(self._case_at(block, 1, int(at)), P[at], Q[at]) for at in worst[scores[worst] > above]]

@@ -13,6 +13,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
+from darrm.numerics.exact import exponentials
+from darrm.problem.limits import Limit
+
+_FINE = 1e-4  # a rounding of 1e-14 is 1e-10 of it
+
 
 class Case(Protocol):
     """A worst-case configuration: for a majority, the number of voters at each corner. Hashable."""
@@ -103,6 +108,15 @@ class Separation(Protocol):
 
     def facts(self) -> Facts:
         """The facts that accounting needs."""
+
+
+def finer_than_float64(limit: Limit[Any], gaps: float) -> bool:
+    """Whether rounding could take more than some 1e-10 of what a limit allows.
+
+    ``gaps`` bounds the sum of |p - p'| over all affected voters; an excess is rounded by some 1e-14 for each of them.
+    """
+    allowed = exponentials(limit.epsilon)[1] + 2 * limit.delta
+    return allowed < _FINE * gaps * (limit.problem.max_affected + 1)
 
 
 def largest(worst_cases: Iterable[WorstCase]) -> WorstCase:

@@ -49,6 +49,7 @@ class TruthSeparation:
         self._truths = truths_of(limit.problem)
         self._table = encodings.table(release, limit.problem)
         self._limit = Limit(self._truths.problem, limit.epsilon, limit.delta)
+        self._fine = (groups if self._truths.problem.binary else classes).in_decimals_anyway(self._limit)
 
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         """The worst cases of all separations."""
@@ -107,6 +108,7 @@ class TruthSeparation:
         return float(max(search.relative_error for _, search in self._each(exact=True)))
 
     def _each(self, *, exact: bool) -> list[tuple[Voted, Any]]:
+        exact = exact or self._fine
         return _separations(self._table.tobytes(), self._table.shape, self._truths.votes, self._limit, exact)
 
     def _named(self, worst: WorstCase, voted: Voted) -> WorstCase:

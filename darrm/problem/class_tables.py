@@ -12,7 +12,9 @@ So the probabilities of a row sum to 1 exactly. A full table is a symmetric one 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +23,7 @@ from darrm._validation import array
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
+from darrm.numerics.exact import decimals
 from darrm.problem.counts import n_sorted_counts, sorted_counts
 from darrm.problem.groups import ByGroups
 
@@ -143,3 +146,10 @@ def exact_rows(table: Array, problem: ByGroups) -> list[list[Fraction]]:
         chances = masses(row, sizes)
         made.append([chances[j] / size for j, size in enumerate(sizes) for _ in range(size)])
     return made
+
+
+def sampled(table: Array, problem: ByGroups) -> NDArray[Any]:
+    """The probabilities with which answers are sampled, in decimals of 50 digits; shape of ``table``."""
+    with decimals(Decimal(1)):
+        rows = [[Decimal(p.numerator) / p.denominator for p in row] for row in exact_rows(table, problem)]
+    return np.array(rows, dtype=object).reshape(table.shape)

@@ -29,6 +29,7 @@ from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
 from darrm.problem.class_corners import ClassCase
+from darrm.problem.class_tables import sampled
 from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import count_vectors, places
 from darrm.problem.decision import DecisionProblem
@@ -124,7 +125,9 @@ class Truths(NamedTuple):
 
         In decimals of 50 digits, or in float64, whose entries have a relative error of some K 2^-53.
         """
-        X: NDArray[Any] = in_decimals(table) if exact else table
+        X: NDArray[Any] = table
+        if exact:
+            X = in_decimals(table) if self.votes.binary else sampled(table, self.votes)
         with decimals(Decimal(1)):
             X = self._answers(X)
             for g, (kernel, which) in enumerate(zip(self.kernels, voted, strict=True)):

@@ -26,6 +26,7 @@ from oracles.known_voters import (
     sure,
     tight_epsilon,
 )
+from oracles.several_classes import drawn
 
 import darrm
 from darrm import DecisionProblem, InputError, VoterGroup
@@ -104,7 +105,7 @@ def released(table: NDArray[np.float64], case: Case) -> Release:
     def release(votes: tuple[Counts, ...]) -> Chances:
         entry = table[tuple(place[counts] for place, counts in zip(places, votes, strict=True))]
         if case.classes > 2:
-            return tuple(F(float(x)) for x in entry)
+            return tuple(map(F, drawn(entry.tolist())))
         return (1 - F(float(entry)), F(float(entry)))
 
     return release
@@ -147,6 +148,10 @@ def test_certificates(name: str, seed: int) -> None:
         assert needed - F(1, 10**30) <= F(found.needed_delta) <= needed + F(1, 10**12)
         assert found.holds == (needed <= F(delta)) or abs(needed - F(delta)) < F(1, 10**12)
         assert tight * (1 - 1e-15) <= found.tight_epsilon <= tight + 1e-9
+    needed = needed_delta(pairs, exponential(1e-6))  # a limit so small is computed without rounding
+    assert (
+        needed - F(1, 10**30) <= F(darrm.verify(table, case.problem(1e-6)).needed_delta) <= needed * (1 + F(1, 2**52))
+    )
     epsilons = [0.0, 0.1, 0.7, 3.0]
     for epsilon, delta in zip(epsilons, darrm.privacy_profile(table, case.problem(), epsilons).tolist(), strict=True):
         needed = needed_delta(pairs, exponential(epsilon))

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 import darrm
 from darrm import DecisionProblem, InputError, MajorityProblem, VoterGroup
 from darrm.certificate import classes
-from darrm.certificate.classes import ClassSeparation
+from darrm.certificate.classes import ClassSeparation, in_decimals_anyway
 from darrm.certificate.engines import forget
 from darrm.certificate.groups import GroupSeparation
 from darrm.certificate.protocol import largest
@@ -369,6 +369,37 @@ def test_close_to_no_privacy_lost_differences_count() -> None:
     assert least <= said <= least * (1 + Decimal("1e-12"))
 
 
+@pytest.mark.parametrize("none", [False, True])
+def test_a_limit_far_below_the_rounding_of_float64_is_held_to_without_rounding(none: bool) -> None:
+    """Nearly constant tables of non-private voters: rounding of probabilities near 1 exceeds what is needed."""
+    rng = np.random.default_rng(18)
+    for groups, alike in (
+        ([VoterGroup(2, math.inf)], True),
+        ([VoterGroup(1, 3.0, 1e-9), VoterGroup(1, math.inf)], False),
+    ):
+        problem = DecisionProblem(groups, 1e-9, 0.0 if alike else 2e-9, 3, none=none)
+        shape = symmetric_shape(problem) if alike else (*problem.table_shape, problem.n_answers)
+        table = 1 + 1e-8 * rng.random(shape)
+        table[..., 0] += 50 * (not alike)
+        table = with_ties(table, problem) if alike else table
+        table /= table.sum(axis=-1, keepdims=True)
+        true = truth_of(table, problem).excess(1e-9)
+        assert 0 < true <= bound(table, problem) <= true * (1 + Decimal(2) ** -52)
+        rows = list(ClassSeparation(table, guarantee(problem)).rows())
+        wide = list(ClassSeparation(table, guarantee(dataclasses.replace(problem, epsilon=1.0))).rows())
+        assert all(np.allclose(own, other, rtol=1e-13) for own, other in zip(rows, wide, strict=True))
+
+
+def test_large_tables_stay_in_float64() -> None:
+    for problem in (
+        DecisionProblem([VoterGroup(9, math.inf)], 1e-9, 0.0, 4),
+        DecisionProblem([VoterGroup(60, math.inf)], 1e-9),
+    ):
+        assert not in_decimals_anyway(guarantee(problem))
+        assert in_decimals_anyway(guarantee(dataclasses.replace(problem, max_affected=1)))
+        assert not in_decimals_anyway(guarantee(dataclasses.replace(problem, epsilon=0.1, max_affected=1)))
+
+
 @pytest.mark.parametrize("far", [5e-324, 1e-300, 2.0**-53])
 def test_what_float64_cannot_hold_is_not_taken_for_nothing(far: float) -> None:
     problem = DecisionProblem([VoterGroup(2, 300.0)], 800.0, 0.0, 3)
@@ -451,7 +482,9 @@ def test_broken_cases_are_those_above_the_threshold_and_the_worst_is_among_them(
     assert min(one.bound for one in found) > worst.bound / 2
     assert worst.case in [one.case for one in found]
     assert search.broken(epsilon, 1.0, 0) == search.broken(epsilon, 0.01, 1) == []
-    singles = search.broken(epsilon, 1e-12, 0)
+    assert max(len(one.case.answers) for one in search.broken(epsilon, 1e-12, 0)) > 1
+    pure = guarantee(dataclasses.replace(problem, delta=0.0))
+    singles = ClassSeparation(search._table, pure).broken(epsilon, 1e-12, 0)
     assert {len(one.case.answers) for one in singles if isinstance(one.case, ClassCase)} == {1}
     assert min(one.bound for one in singles) > 0
     assert max(one.bound for one in singles) <= worst.bound

@@ -19,6 +19,7 @@ from darrm import DecisionProblem, VoterGroup
 from darrm.certificate import groups
 from darrm.certificate.engines import engine, forget, worst_cases
 from darrm.certificate.groups import GroupSeparation
+from darrm.certificate.protocol import largest
 from darrm.problem import group_corners
 from darrm.problem.limits import guarantee
 
@@ -250,6 +251,21 @@ def test_close_to_no_privacy_lost_differences_count() -> None:
     table = np.random.default_rng(17).random(problem.table_shape)
     least = truth_of(table, problem).tight_epsilon(0.0)
     assert least <= Decimal(darrm.verify(table, problem).tight_epsilon) <= least * (1 + Decimal("1e-12"))
+
+
+def test_a_limit_far_below_the_rounding_of_float64_is_held_to_without_rounding() -> None:
+    """Nearly constant tables of non-private voters: rounding of probabilities near 1 exceeds what is needed."""
+    rng = np.random.default_rng(18)
+    for voters in ([VoterGroup(3, math.inf)], [VoterGroup(2, 4.0, 1e-9), VoterGroup(1, math.inf)]):
+        problem = DecisionProblem(voters, 1e-9, 2e-9)
+        table = 0.9 + 1e-8 * rng.random(problem.table_shape)
+        true = truth_of(table, problem).excess(problem.epsilon)
+        search = GroupSeparation(table, guarantee(problem))
+        epsilon = guarantee(problem).epsilon
+        for found in (largest(search.worst_cases(epsilon)), search.glimpse(epsilon)):
+            assert 0 < true <= Decimal(found.bound) <= true * (1 + Decimal(2) ** -52)
+        _, P, Q = search.largest(lambda P, Q: (P - Q).max(axis=1), 0.0, 1)[0]
+        assert 0 < (P - Q).max() < 1e-7
 
 
 @pytest.mark.thorough

@@ -121,6 +121,46 @@ def test_where_a_decision_within_several_limits_is_far_more_private_than_a_vote(
     assert darrm.solve(problem, objective=darrm.objectives.costs(costs), profile=profile).gap <= TIGHT / 10
 
 
+RANDOMIZED = {  # limits of some millionths, which rounding of probabilities near 1 had used up
+    "three classes": (
+        [(2, 0.7, {"colluders": 0, "randomizer": [[0.324, 0.513, 0.163], [0.325, 0.348, 0.327]]})],
+        {"epsilon": 2.35e-6, "delta": 8.8e-7, "classes": 3, "max_affected": 1},
+        1217522695,
+    ),
+    "four classes": (
+        [(2, 2.1, {"max_affected": 1, "colluders": 1, "randomizer": [
+            [0.447, 0.169, 0.097, 0.287], [0.159, 0.142, 0.281, 0.418], [0.389, 0.19, 0.369, 0.052]]})],
+        {"epsilon": 2.94e-6, "classes": 4},
+        715950308,
+    ),
+    "a limit for each group": (
+        [
+            (1, 0.005, {"colluders": 0, "randomizer": [[0.461, 0.539], [0.459, 0.541]]}),
+            (2, 0.5, {"colluders": 0, "randomizer": "randomized response"}),
+            (2, 0.32, {}),
+        ],
+        {"epsilon": [0.5, 0.5, 2.55e-6], "delta": [0.0, 0.0, 1.7e-8], "max_affected": 2},
+        2084305791,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("name", RANDOMIZED)
+def test_where_a_decision_is_far_more_private_than_known_randomizers(name: str) -> None:
+    groups, limits, seed = RANDOMIZED[name]
+    voters = [darrm.VoterGroup(count, epsilon, **more) for count, epsilon, more in groups]
+    problem = darrm.DecisionProblem(voters, **limits)
+    costs = np.random.default_rng(seed).random((*problem.table_shape, problem.n_classes))
+    assert darrm.solve(problem, objective=darrm.objectives.costs(costs)).gap <= TIGHT
+
+
+def test_where_two_answers_together_need_more_than_a_tiny_delta() -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(1, 0.1, 6.2e-11)], 0.00137, 3.1e-11, classes=3, none=True)
+    costs = np.random.default_rng(1132549894).random((*problem.table_shape, 4))
+    assert darrm.solve(problem, objective=darrm.objectives.costs(costs)).gap <= TIGHT
+
+
 UNLIKE = {
     "two": (2, [[0.75, 0.25], [0.33, 0.67]]),
     "three": (3, [[0.43, 0.45, 0.12], [0.17, 0.44, 0.39]]),
