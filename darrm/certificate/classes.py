@@ -165,15 +165,15 @@ class ClassSeparation:
         if entries(problem, alike=self._alike, pure=True, most=MAX_ENTRIES) > MAX_ENTRIES:
             raise InputError(_too_large(problem, alike=self._alike))
         self._bits, self._fails = bits(problem, alike=self._alike)
-        beyond = self._leaves_float64()
+        self._beyond = self._leaves_float64()
         count = entries(problem, alike=self._alike, pure=bool(self._fails))
-        if beyond and count > MAX_EXACT_ENTRIES:
+        if self._beyond and count > MAX_EXACT_ENTRIES:
             raise InputError(
                 f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
                 f"float64; at most {MAX_EXACT_ENTRIES:,} probabilities are certified then. Got {count:,}. Lower "
                 "max_affected, the number of voters or their epsilon."
             )
-        self._beyond, self._exact = beyond, beyond or in_decimals_anyway(limit, alike=self._alike)
+        self._exact = self._beyond or in_decimals_anyway(limit, alike=self._alike)
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
 
@@ -204,11 +204,11 @@ class ClassSeparation:
         """Cases above ``threshold``, spread over all blocks of states; none for effort 1, because no case is kept.
 
         At delta = 0 every single answer is a case, because no set of answers is worse. A found case has its excess
-        only, and no sides, except where decimals replace float64.
+        only, and no sides, except where products leave the range of float64.
         """
         if effort == 1:
             return []
-        if self._exact:
+        if self._beyond:
             return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
         kappa, found = self._kappa(epsilon), []
         if self._fails:
@@ -342,7 +342,7 @@ class ClassSeparation:
     def _with_failures(self, bound: Any) -> float:
         """The excess with the delta events of voters included, from that of their kinds, rounded up."""
         if not self._fails:
-            return rounded_up(bound) if self._exact else float(bound)
+            return rounded_up(bound) if isinstance(bound, Decimal) else float(bound)
         with decimals(Decimal(1)):
             return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
 
@@ -425,7 +425,8 @@ class ClassSeparation:
         """The tables with one more affected voter, n in all, and ``sure`` voters that are not affected."""
         problem = self._problem
         made: dict[int, _Sides] = {}
-        weights = bit.as_decimals() if self._exact else bit.as_floats()
+        exact = next(iter(blocks.values())).difference.dtype == np.object_
+        weights = bit.as_decimals() if exact else bit.as_floats()
         for touched, block in level(problem.n_classes, len(bit.p), n, alike=self._alike).items():
             parts = []
             for step in block.steps:

@@ -143,15 +143,15 @@ class GroupSeparation:
             self._least = Fraction(start.min()) * _BELOW
             self._in_decimals = partial(_in_decimals, start)
         self._corners, self._fails = group_corners(limit.problem)
-        beyond = self._leaves_float64()
+        self._beyond = self._leaves_float64()
         count = entries(limit.problem, pure=bool(self._fails), most=MAX_ENTRIES)
-        if beyond and count > MAX_EXACT_ENTRIES:
+        if self._beyond and count > MAX_EXACT_ENTRIES:
             raise InputError(
                 f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
                 f"float64; at most {MAX_EXACT_ENTRIES:,} multisets of corners are certified then. Got {count:,}. Lower "
                 "max_affected, the number of voters or their epsilon."
             )
-        self._exact = beyond or in_decimals_anyway(limit)
+        self._exact = self._beyond or in_decimals_anyway(limit)
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
         self._kept: list[_Block] | None = None
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
@@ -170,8 +170,8 @@ class GroupSeparation:
         return self._case(*max((self._worst(block, bounds) for block in self._blocks()), key=lambda found: found[-1]))
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of the cases that `GroupSearch` finds; of all cases where it does not apply."""
-        if not self._searches:
+        """The worst of the cases that `GroupSearch` finds; of all cases in decimals, and where it does not apply."""
+        if self._exact or not self._searches:
             return self.worst(epsilon)
         bounds, kappa = _bounds(epsilon, self._exact), _kappa(epsilon)
         found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
@@ -220,7 +220,7 @@ class GroupSeparation:
     @cached_property
     def _searches(self) -> dict[int, GroupSearch]:
         """A search for each answer; none where float64 or the running time does not allow it."""
-        if self._exact or self._fails or not searchable(self._problem, self._corners):
+        if self._beyond or self._fails or not searchable(self._problem, self._corners):
             return {}
         # Where swapping the answers and all votes changes nothing, a case has a mirror image.
         X0, X1 = self._answers

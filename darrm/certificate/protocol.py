@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from darrm.numerics.exact import exponentials
 from darrm.problem.limits import Limit
 
-_FINE = 1e-4  # a rounding of 1e-14 is 1e-10 of it
+_FINE = 3e-5
 
 
 class Case(Protocol):
@@ -111,9 +111,9 @@ class Separation(Protocol):
 
 
 def finer_than_float64(limit: Limit[Any], gaps: float) -> bool:
-    """Whether rounding could take more than some 1e-10 of what a limit allows.
+    """Whether rounding could take more than a few 1e-10 of what a limit allows.
 
-    ``gaps`` bounds the sum of |p - p'| over all affected voters; an excess is rounded by some 1e-14 for each of them.
+    ``gaps`` bounds the sum of |p - p'| over all affected voters; an excess is rounded by some 1e-15 for each pair.
     """
     allowed = exponentials(limit.epsilon)[1] + 2 * limit.delta
     return allowed < _FINE * gaps * (limit.problem.max_affected + 1)

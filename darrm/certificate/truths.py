@@ -65,8 +65,8 @@ class TruthSeparation:
         return self._named(*max(each, key=lambda found: found[0].bound))
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of some cases, in float64."""
-        found = [self._named(search.glimpse(epsilon), voted) for voted, search in self._each(exact=False)]
+        """The worst of some cases, in float64 unless that is coarse beside the limit."""
+        found = [self._named(search.glimpse(epsilon), voted) for voted, search in self._each(exact=self._fine)]
         return largest(found)
 
     def broken(
@@ -108,7 +108,6 @@ class TruthSeparation:
         return float(max(search.relative_error for _, search in self._each(exact=True)))
 
     def _each(self, *, exact: bool) -> list[tuple[Voted, Any]]:
-        exact = exact or self._fine
         return _separations(self._table.tobytes(), self._table.shape, self._truths.votes, self._limit, exact)
 
     def _named(self, worst: WorstCase, voted: Voted) -> WorstCase:
