@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.class_cases import Step, level, one_more, sure_votes
-from darrm.certificate.protocol import Facts, WorstCase, finer_than_float64, largest
+from darrm.certificate.protocol import Facts, WorstCase, coarse, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
@@ -84,9 +84,15 @@ def in_decimals_anyway(limit: Limit[DecisionProblem], *, alike: bool = False) ->
     problem = limit.problem
     of_groups, fails = bits(problem, alike=alike)
     gaps = problem.max_affected * max(sum(abs(float(gap)) for gap in bit.gaps) for bit in of_groups)
-    if not finer_than_float64(limit, gaps):
+    outcomes = max(len(bit.p) for bit in of_groups)
+    if not coarse(limit, _rounding_of_differences(gaps, outcomes, problem.max_affected, drawn(problem.n_answers))):
         return False
     return entries(problem, alike=alike, pure=bool(fails), most=MAX_FINE_ENTRIES) <= MAX_FINE_ENTRIES
+
+
+def _rounding_of_differences(gaps: float, outcomes: int, reached: int, apart: float) -> float:
+    """A bound for V - W of that many affected voters, whose |p_j - q_j| sum to ``gaps`` at most."""
+    return 1.1 * gaps * ((4 * outcomes + 4) * (reached + 1) * _U + apart) + (1e-300 if reached else 0.0)
 
 
 class _Tables(NamedTuple):
@@ -504,8 +510,6 @@ class _Bounds:
         bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
         if self._kappa < 1000:
             kappa = float(self._kappa) * (1 - relative)
-            r = self._outcomes
-            errors = (4 * r + 4) * (reached + 1) * _U + self._apart
-            absolute = 1.1 * gaps * errors + (1e-300 if reached else 0.0)
+            absolute = _rounding_of_differences(gaps, self._outcomes, reached, self._apart)
             np.minimum(bounds, D - W * kappa + absolute, out=bounds)
         return np.asarray(bounds)

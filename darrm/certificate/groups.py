@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.group_search import Found, GroupSearch, prefixes, searchable
-from darrm.certificate.protocol import Facts, WorstCase, finer_than_float64, largest
+from darrm.certificate.protocol import Facts, WorstCase, coarse, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
@@ -95,11 +95,16 @@ def _counted(problem: DecisionProblem, reached: int) -> int:
 def in_decimals_anyway(limit: Limit[DecisionProblem]) -> bool:
     """Whether tables are computed in decimals because float64 is coarse beside the limit, and they are small."""
     corners, fails = group_corners(limit.problem)
-    gap = max(abs(float(corner.gap)) for own in corners for corner in own)
-    return (
-        finer_than_float64(limit, gap * limit.problem.max_affected)
-        and entries(limit.problem, pure=bool(fails), most=MAX_FINE_ENTRIES) <= MAX_FINE_ENTRIES
-    )
+    affected = limit.problem.max_affected
+    gaps = affected * max(abs(float(corner.gap)) for own in corners for corner in own)
+    if not coarse(limit, _rounding_of_differences(gaps, affected)):
+        return False
+    return entries(limit.problem, pure=bool(fails), most=MAX_FINE_ENTRIES) <= MAX_FINE_ENTRIES
+
+
+def _rounding_of_differences(gaps: float, reached: int) -> float:
+    """A bound for V - W of that many affected voters, whose |p - p'| sum to ``gaps`` at most."""
+    return 1.1 * _U * gaps * (10 * reached + 20) + (1e-300 if reached else 0.0)
 
 
 class GroupSeparation:
@@ -422,7 +427,7 @@ class _Bounds:
         bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
         if self._kappa < 1000:
             kappa = float(self._kappa) * (1 - relative)
-            absolute = 1.1 * _U * gaps * (10 * reached + 20) + (1e-300 if reached else 0.0)
+            absolute = _rounding_of_differences(gaps, reached)
             for answer, sign in ((0, -1.0), (1, 1.0)):
                 np.minimum(bounds[answer], sign * D - W[answer] * kappa + absolute, out=bounds[answer])
         return bounds

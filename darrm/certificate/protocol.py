@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from darrm.numerics.exact import exponentials
 from darrm.problem.limits import Limit
 
-_FINE = 3e-5
+_COARSE = 1e-10
 
 
 class Case(Protocol):
@@ -110,13 +110,9 @@ class Separation(Protocol):
         """The facts that accounting needs."""
 
 
-def finer_than_float64(limit: Limit[Any], gaps: float) -> bool:
-    """Whether rounding could take more than a few 1e-10 of what a limit allows.
-
-    ``gaps`` bounds the sum of |p - p'| over all affected voters; an excess is rounded by some 1e-15 for each pair.
-    """
-    allowed = exponentials(limit.epsilon)[1] + 2 * limit.delta
-    return allowed < _FINE * gaps * (limit.problem.max_affected + 1)
+def coarse(limit: Limit[Any], rounding: float) -> bool:
+    """Whether so much rounding of an excess is more than 1e-10 of what a limit allows."""
+    return rounding > _COARSE * (exponentials(limit.epsilon)[1] + 2 * limit.delta)
 
 
 def largest(worst_cases: Iterable[WorstCase]) -> WorstCase:

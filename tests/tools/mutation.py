@@ -253,7 +253,11 @@ TESTS = {
     "darrm/independent/judging.py": [*INDEPENDENT, *FORGED],
     "darrm/independent/listing.py": [*INDEPENDENT, *FORGED],
     "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
-    "darrm/accounting/ladder.py": LADDER,
+    "darrm/accounting/ladder.py": [*LADDER, "tests/accounting/test_checks.py"],
+    "darrm/accounting/ladder_filter.py": [
+        "tests/accounting/test_ladder_filter.py",
+        "tests/accounting/test_ledger_noisy_max.py",
+    ],
     "darrm/accounting/count_cells.py": LADDER,
     "darrm/accounting/counts.py": [*KNOWN, "tests/accounting/test_several_votes.py"],
     "darrm/accounting/bounded_range.py": ["tests/accounting/test_bounded_range.py"],
@@ -275,6 +279,7 @@ TESTS = {
     "darrm/certificate/truths.py": KNOWN,
     "darrm/constraints/truths.py": KNOWN,
     "darrm/mechanisms/confident_noisy_max.py": ["tests/mechanisms/test_confident_noisy_max.py"],
+    "darrm/baselines/confident.py": ["tests/planning/test_none_plans.py", "tests/baselines/test_registry.py"],
     "darrm/planning/kinds.py": ["tests/planning/test_kinds_of_budgets.py"],
 }
 # Loaded once, before a process is forked for each mutant. None of them loads darrm.
