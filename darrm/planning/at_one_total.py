@@ -78,7 +78,7 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
             rows.append(replace(row, design=ordered))
         except BudgetError:
             pass
-    bound = design.expected_cost
+    bound = max(0.0, design.expected_cost - design.gap)  # if all votes may be released, nothing is better
     prices = setting.votes_totals(budget.queries, budget.delta, budget.voters)
     if any(price > budget.own(kind) for kind, price in prices.items()):
         bound = min(bound, least_cost(setting, budget)) if small(setting) else math.nan

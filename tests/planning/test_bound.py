@@ -134,6 +134,25 @@ def test_it_is_the_optimum_where_that_is_known(queries: int) -> None:
     assert plan.comparison.cost_at_least == pytest.approx(plan.design.expected_cost, rel=2e-3)
 
 
+def test_it_is_no_higher_than_the_cost_of_the_plain_majority_where_that_is_within_the_budget() -> None:
+    """The planned table is nearly that of the majority, and costs some 1e-13 more."""
+    voters = darrm.VoterGroup(3, 0.008821863377488588, max_affected=1, randomizer="randomized response", colluders=2)
+    objective = darrm.objectives.truth([0.9760141290020332])
+    epsilon = 0.09227772067223458
+    plan = darrm.plan(
+        [voters],
+        queries=1,
+        total_epsilon=epsilon,
+        total_delta=1e-5,
+        fallback_epsilon=epsilon,
+        voters="fresh",
+        objective=objective,
+    )
+    costs = objective.costs(plan.problem)
+    assert plan.comparison is not None
+    assert plan.design.expected_cost - 1e-9 < plan.comparison.cost_at_least <= costs.min(axis=-1).sum()
+
+
 @pytest.mark.slow
 def test_it_is_below_the_plan_and_said(capsys: pytest.CaptureFixture[str]) -> None:
     asked = (
