@@ -26,6 +26,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from decimal import localcontext
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain, combinations
@@ -242,7 +243,8 @@ def of_group(group: Spec, classes: int) -> Iterator[tuple[int, Law, Law]]:
         yield from known_voters.sides(known_voters.Group(count, reach, channel, group["colluders"]))
     elif classes == 2:
         for moved, corners in decisions.cases(decisions.Group(count, group["epsilon"], group["delta"], reach)):
-            sides = (decisions.ones([corner[side] for corner in corners]) for side in (0, 1))
+            with localcontext(decisions._CONTEXT):
+                sides = [decisions.ones([corner[side] for corner in corners]) for side in (0, 1)]
             here, there = ({(count - n, n): p for n, p in enumerate(side)} for side in sides)
             yield moved, here, there
     else:
