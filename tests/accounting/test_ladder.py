@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -153,8 +154,43 @@ def test_beyond_the_last_a_nothing_is_left(sigma: float, labels: int, monkeypatc
     h, pad = 1 / sigma, 1e-9
     monkeypatch.setattr(Cells, "increments", noted)
     s = 1.4 * labels * h * h
-    step = float(_increments(cells_of(h, pad), s, (pad, pad), 2 * h * h)[0].max())
-    assert gdp_delta(compared[-1], math.sqrt(s + min(step, 2 * h * h))) <= pad / 4
+    step = float(_increments(cells_of(h, pad), s, (pad, 1e-3 * pad), 2 * h * h)[0].max())
+    assert gdp_delta(compared[-1], math.sqrt(s + min(step, 2 * h * h))) <= 1e-3 * pad / 4
+
+
+class _Line:
+    """A cell whose ln X is a line in z: the tangent of ln((e^(rate c) - 1) / rate) at one z."""
+
+    def __init__(self, s: float, most: float, c: float, at: float) -> None:
+        self.at = at
+        value, after = (math.log(self.grown(s, most, c, z)) for z in (at, at + 1e-5))
+        self.value, self.slope = value, (after - value) / 1e-5
+
+    @staticmethod
+    def grown(s: float, most: float, c: float, z: float) -> float:
+        rate = (s / 2 + z * math.sqrt(s)) ** 2 / (2 * (s + most) ** 2) - 1 / 8 - 1 / (2 * s)
+        return math.expm1(rate * c) / rate
+
+    def increments(self, z: Floats, s: float) -> Floats:
+        return np.exp(self.value + self.slope * (z - self.at))[:, None]
+
+
+@pytest.mark.parametrize("s", [0.3, 0.64, 3.0, 12.0])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_increments_are_enough_between_the_points_at_which_they_are_compared(s: float, place: int) -> None:
+    """A row may need most in the middle between two z: there its step is not below what is found at both ends."""
+    most, pad, ends = 0.5 * s, 1e-30, list[Floats]()
+
+    class Seen(_Line):
+        def increments(self, z: Floats, s: float) -> Floats:
+            ends.append(z)
+            return super().increments(z, s)
+
+    cells: Any = Seen(s, most, most, 0.0)
+    _increments(cells, s, (pad, pad), 2 * most)
+    at = float(ends[0][place : place + 2].mean())
+    cells = _Line(s, most, 0.8 * most, at)
+    assert _increments(cells, s, (pad, pad), most)[0][0] >= 0.8 * most * (1 - 1e-12)
 
 
 @pytest.mark.thorough

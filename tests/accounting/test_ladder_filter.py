@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from darrm.accounting import max_queries
-from darrm.accounting.ladder_filter import Noise, _pads, _psi, _Stairs, shares
+from darrm.accounting.ladder_filter import Noise, _pads, _psi, _rungs, _Stairs, shares
 from darrm.mechanisms import GaussianNoisyMax
 
 Floats = NDArray[np.float64]
@@ -177,6 +180,44 @@ def test_no_order_of_increments_exceeds_psi(seed: int) -> None:
                 level, padded, spent = level + stairs[i].c[place], padded + stairs[i].e[place], spent + weights[i]
             assert level <= end
             assert padded <= pads + 1e-15
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_integrals_are_rounded_against_the_budget(seed: int) -> None:
+    """Psi from below and pads from above, by sums of exact fractions."""
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        stairs, end = [random_stairs(rng) for _ in range(3)], float(rng.uniform(0.5, 3))
+        weights = [float(w) for w in rng.uniform(0.05, 0.3, 3)]
+        starts = {Fraction(start) for each in stairs for start in each.starts}
+        breaks = sorted(
+            {Fraction(0), Fraction(end)}
+            | {x for start in starts for x in (start, *(start + Fraction(each.c[0]) for each in stairs)) if x < end}
+        )
+        psi = pads = Fraction(0)
+        for low, high in pairwise(breaks):
+            before = [max(Fraction(0), low - Fraction(each.c[0])) for each in stairs]
+            places = [
+                bisect_right(list(map(Fraction, each.starts)), x) - 1 for each, x in zip(stairs, before, strict=True)
+            ]
+            psi += (high - low) * min(
+                Fraction(w) / Fraction(each.c[k]) for w, each, k in zip(weights, stairs, places, strict=True)
+            )
+            now = [bisect_right(list(map(Fraction, each.starts)), low) for each in stairs]
+            pads += (high - low) * max(
+                Fraction(each.e[j]) / Fraction(each.c[j])
+                for each, k, n in zip(stairs, places, now, strict=True)
+                for j in range(k, n)
+            )
+        assert psi * Fraction("0.8") < Fraction(_psi(stairs, weights, end)) < psi * Fraction("0.999999999991")
+        assert Fraction(_pads(stairs, end)) >= pads * Fraction("1.000000000009")
+
+
+@pytest.mark.parametrize("shift", [1.7, 3.0])
+def test_steps_are_rounded_up(shift: float) -> None:
+    """Where sigma is below 1 there are those of the noisy counts alone: 2 shift^2."""
+    least = 2 * Fraction(shift) ** 2 * (1 + Fraction(5, 10**12))
+    assert _rungs(shift, 0.5, 1e-5, False, 1).c[0] > least
 
 
 @pytest.mark.slow

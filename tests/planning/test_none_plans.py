@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ def test_the_threshold_has_the_least_cost() -> None:
     for inverse in (0.2, 1.0):
         least = cost_of(family.table(inverse), problem, objective)
         sigma = 1 / inverse
+        said = [float(number) for number in re.findall(r"\d+\.?\d*", family.said(inverse))]
+        assert said[:2] == pytest.approx([sigma, confident.WIDER * sigma], rel=1e-3)
         votes = np.array([row for row in np.ndindex(10, 10, 10) if sum(row) == 9 and row[0] >= row[1] >= row[2]])[::-1]
         for threshold in np.linspace(3 - 2 * sigma, 9 + 2 * sigma, 40):
             chances = ConfidentNoisyMax(threshold, confident.WIDER * sigma, sigma).chances(votes)
