@@ -261,6 +261,10 @@ def callers_decimals_beyond_float64(tests: Any) -> None:
         tests.test_decimals_of_the_caller_change_nothing(patch, 10**6, 1e-300)
 
 
+def drawn_under_small_limits(tests: Any) -> None:
+    tests.test_what_is_drawn_counts_under_a_limit_far_below_the_rounding_of_float64()
+
+
 def failures_together(tests: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         tests.test_failures_of_too_many_voters_are_taken_together(patch)
@@ -711,12 +715,12 @@ MISTAKES = [
     Mistake(
         "rounding of sums over outcomes is not counted",
         "certificate.classes:_Bounds.of",
-        "_relative(_1, _2, _3) + _4 + 8 * _U => 0.0",
+        "_relative(_1, _2, _3) + 8 * _U => 0.0",
         (CLASSES, lambda tests, _: tests.test_rounding_is_counted(False)),
     ),
     Mistake(
         "rounding of differences is not counted in the votes for classes",
-        "certificate.classes:_Bounds.of",
+        "certificate.classes:_rounding_of_differences",
         "1.1 * _1 * _2 => 0.0 * _1 * _2",
         (CLASSES, lambda tests, _: tests.test_rounding_of_differences_is_counted()),
     ),
@@ -731,6 +735,12 @@ MISTAKES = [
         "certificate.classes:ClassSeparation.worst_cases",
         "with decimals(epsilon):\n    _1 => _1",
         (CLASSES, lambda tests, _: callers_decimals_beyond_float64(tests)),
+    ),
+    Mistake(
+        "small limits are certified for stored numbers, where others are drawn",
+        "certificate.classes:ClassSeparation._in_decimals",
+        "sampled(_1, _2) => in_decimals(_1)",
+        (CLASSES, lambda tests, _: drawn_under_small_limits(tests)),
     ),
     Mistake(
         "failures of voters are left out where they are taken together",
@@ -795,7 +805,7 @@ MISTAKES = [
     ),
     Mistake(
         "rounding of differences is not counted",
-        "certificate.groups:_Bounds.of",
+        "certificate.groups:_rounding_of_differences",
         "1.1 * _1 * _2 => 0.0 * _1",
         (GROUPS, lambda tests, _: tests.test_a_group_is_reached_as_far_as_it_says()),
     ),
@@ -835,6 +845,12 @@ MISTAKES = [
         "problem.decision:DecisionProblem.kinds",
         "group.max_affected if k in (g, G) else 0 => 0",
         (KINDS, lambda tests, _: tests.test_the_certificate_of_a_kind_is_that_of_its_own_rows(*tests.CASES[0])),
+    ),
+    Mistake(
+        "known randomizers are certified for stored numbers, where others are drawn",
+        "problem.truths:Truths.seen",
+        "sampled(_1, _2) => in_decimals(_1)",
+        (KNOWN, lambda tests, _: drawn_under_small_limits(tests)),
     ),
     Mistake(
         "one vector of votes of the colluders is looked at",

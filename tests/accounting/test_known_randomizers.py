@@ -158,6 +158,18 @@ def test_certificates(name: str, seed: int) -> None:
         assert needed - F(1, 10**30) <= F(delta) <= needed + F(1, 10**12)
 
 
+def test_what_is_drawn_counts_under_a_limit_far_below_the_rounding_of_float64() -> None:
+    """Tables that are nearly the same at all votes, of which some rows do not sum to 1: what is drawn does."""
+    case, rng, seen = Case((Voters(2, 2.0, 1, OF_THREE),), 3), np.random.default_rng(33), 0
+    for _ in range(20):
+        table = rng.dirichlet(np.ones(3)) * (1 + 1e-8 * rng.random((*case.problem().table_shape, 3)))
+        table /= table.sum(axis=-1, keepdims=True)
+        seen += any(sum(map(F, entries)) != 1 for entries in table.reshape(-1, 3).tolist())
+        needed, found = needed_delta(case.rows(table), exponential(1e-10)), darrm.verify(table, case.problem(1e-10))
+        assert 0 < needed <= F(found.needed_delta) <= needed * (1 + F(1, 2**52))
+    assert seen > 10
+
+
 def design_of(case: Case, table: NDArray[np.float64]) -> darrm.DecisionDesign:
     """A design of a table at a loose limit: the total is that of the table."""
     return darrm.DecisionDesign(case.problem(300.0), table, darrm.objectives.truth([0.7] * len(case.voters)))

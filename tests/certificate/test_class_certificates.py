@@ -390,6 +390,20 @@ def test_a_limit_far_below_the_rounding_of_float64_is_held_to_without_rounding(n
         assert all(np.allclose(own, other, rtol=1e-13) for own, other in zip(rows, wide, strict=True))
 
 
+def test_what_is_drawn_counts_under_a_limit_far_below_the_rounding_of_float64() -> None:
+    """Nothing is allowed for rows that do not sum to 1: the certificate begins with what is sampled."""
+    rng, seen = np.random.default_rng(16), 0
+    for _ in range(40):
+        problem = DecisionProblem([VoterGroup(1, math.inf)], 1e-9, 0.0, 3)
+        table = rng.dirichlet(np.ones(3)) * (1 + 1e-8 * rng.random((*problem.table_shape, 3)))
+        table /= table.sum(axis=-1, keepdims=True)
+        exact = np.array(list(oracle.full(table, [oracle.Group(1, math.inf, 0, 1)], 3).values()))
+        seen += bool(np.any(exact.astype(float) != table))
+        true = truth_of(table, problem).excess(1e-9)
+        assert 0 < true <= bound(table, problem) <= true * (1 + Decimal(2) ** -52)
+    assert seen > 10
+
+
 def test_large_tables_stay_in_float64() -> None:
     for problem in (
         DecisionProblem([VoterGroup(9, math.inf)], 1e-9, 0.0, 4),
