@@ -362,7 +362,7 @@ MISTAKES = [
     Mistake(
         "the certificate is off by one in l",
         "problem.noise_function:acceptance",
-        "2 * np.arange(K + 1) - K => 2 * np.arange(K + 1) - K - 2",
+        "sides(K) => np.sign(2 * np.arange(K + 1) - K - 2)",
         (VERIFY, bound(3, 0.0, "random")),
     ),
     Mistake(

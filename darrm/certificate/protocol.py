@@ -8,7 +8,6 @@ divergence, the largest Pr[S | D] - e^epsilon Pr[S | D']. That value for one cas
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
@@ -28,8 +27,7 @@ class Case(Protocol):
     def __hash__(self) -> int: ...
 
 
-@dataclass(frozen=True)
-class WorstCase:
+class WorstCase(NamedTuple):
     """The worst case among a set of cases, at one epsilon.
 
     Attributes

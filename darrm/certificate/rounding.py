@@ -6,8 +6,8 @@ docs/theory.md, section "Rounding": Lemma 6 is `Scale.relative`, Lemma 7 is `Sca
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _SMALL = 1 << 10  # entries
 TINY = 1e-314  # above the sum of all underflow: 2^-1074 for each of 10^9 operations behind one number
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """One epsilon, in both forms of the excess X(p) - e^epsilon X(p'), each with its rounding bound.
 
     relative:    e^-epsilon X(p) - X(p'), all terms nonnegative, each within 1 +- ``relative``: for any epsilon, and
@@ -139,12 +138,12 @@ def scale(epsilon: Decimal, problem: MajorityProblem, gamma: Array, weights: Wei
 
 def _underflow(shrink: float, problem: MajorityProblem, gamma: Array, weights: Weights) -> float:
     """Upper bound on the underflow of a product e^-epsilon X(p); 0 if there was none."""
-    chances = [weights.hi, weights.lo]
+    chance = min(weights.hi, weights.lo)
     if problem.Delta > 0:
-        chances += [problem.Delta, 1 - problem.Delta]
-    starts = np.concatenate([1 + gamma, 1 - gamma, np.abs(np.diff(gamma)), gamma])
-    factors = [shrink, float(np.min(starts[starts > 0])) / 2]
-    if min(*chances, *factors) <= 0:
+        chance = min(chance, problem.Delta, 1 - problem.Delta)
+    starts = np.concatenate([gamma, 1 - gamma, abs(gamma[1:] - gamma[:-1])])
+    start = min(value for value in starts.tolist() if value > 0) / 2
+    if min(chance, start, shrink) <= 0:
         return TINY
-    smallest = sum(map(math.log, factors)) + problem.max_affected * math.log(min(chances))
+    smallest = math.log(shrink) + math.log(start) + problem.max_affected * math.log(chance)
     return 0.0 if smallest > -650 else TINY

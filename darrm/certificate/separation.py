@@ -8,7 +8,6 @@ cases for cuts from the same tables, without a bound. "Excess" is the hockey-sti
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -132,6 +131,9 @@ class CornerSeparation:
         self._weights = weights(self._problem.epsilon, self._problem.Delta)
         # Omitted moves must be negligible beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
         self._moves = Moves(self._problem, 1e-17 * self._delta / 4)
+        self._accepted = acceptance(self._gamma)
+        # Whether every label is a fair coin flip; then p = p' covers all pairs, without rounding.
+        self._fair = not self._gamma[self._problem.K // 2 + 1 :].any()
         self._scales: dict[Decimal, Scale] = {}
         self._glimpsed: dict[Decimal, WorstCase] = {}
         self._pass = CornerPass(self._problem, self._gamma, self._weights, self._moves)
@@ -148,7 +150,7 @@ class CornerSeparation:
         forms = self._scale(epsilon)
         # A bound without a search does not locate the worst case.
         return [attained] + [
-            worst if worst.case else replace(attained, bound=worst.bound)
+            worst if worst.case else attained._replace(bound=worst.bound)
             for worst in self._pass.scan(forms, self._settled(forms, attained.bound))
         ]
 
@@ -191,11 +193,6 @@ class CornerSeparation:
         highest = max(self._gamma[self._problem.K // 2 + 1 :].tolist())
         return Facts(answers=2, least=(1 - Fraction(highest)) / 2)
 
-    @property
-    def _fair(self) -> bool:
-        """Whether every label is a fair coin flip; then p = p' covers all pairs, without rounding."""
-        return not self._gamma[self._problem.K // 2 + 1 :].any()
-
     @cached_property
     def _edge(self) -> _Edge:
         return self._edge_at(1)
@@ -210,19 +207,18 @@ class CornerSeparation:
         whole[...] = _NOTHINGS
         edge = Sides(*whole)
         # X(p), X(p') and their difference, with n voters at (hi,lo).
-        tables = np.array([acceptance(self._gamma)] * 2 + [np.zeros(K + 1)])
+        tables = np.array([self._accepted, self._accepted, np.zeros(K + 1)])
         here, above = np.array([[w.lo], [w.hi], [w.lo]]), np.array([[w.hi], [w.lo], [w.hi]])
         for n in range(t + 1):
             if not n % _LOOKS:
                 check_time()
             if n:
-                low, high = tables[:, : K - n + 1], tables[:, 1 : K - n + 2]
-                gain, raised = w.gap * (high[1] - low[1]), above * high
-                low *= here
-                low += raised
-                low[2] += gain
+                low, high = tables[:, :-1], tables[:, 1:]
+                tables = here * low
+                tables += above * high
+                tables[2] += w.gap * (high[1] - low[1])
             if n % spacing == 0:
-                whole[:, n // spacing, : K - n + 1] = tables[:, : K - n + 1]
+                whole[:, n // spacing, : K - n + 1] = tables
         if not self._problem.Delta:
             whole[:, 0] = _NOTHINGS[:, 0]  # p = p' is treated separately
             return _Edge(taken, edge, up, down)
@@ -263,7 +259,7 @@ class CornerSeparation:
 
     def _identical(self, forms: Scale) -> WorstCase:
         """The worst case with p = p': its excess is exactly -(e^epsilon - 1) X, and so exactly 0 where X is."""
-        X = acceptance(self._gamma)
-        z = int(np.argmin(X))
+        X = self._accepted
+        z = int(X.argmin())
         bound = -forms.kappa * (1 - forms.relative) * X[z] if X[z] else 0.0
         return worst_case(forms, counts_at(self._problem, 0, 0, z), bound, Sides(X[z], X[z], 0.0))  # type: ignore[arg-type]

@@ -198,14 +198,14 @@ class _Chains:
 
     def __init__(self, gamma: Array, w: Weights) -> None:
         K = gamma.size - 1
-        self._columns, self._at_once = K + 1, max(1, _AT_ONCE // (K + 1))
+        self._columns, self._at_once = K + 1, min(K + 1, max(1, _AT_ONCE // (K + 1)))
         self._tables = np.zeros((5, 16, K + 1))
         self._tables[:2, :2] = acceptance(gamma)
         self._tables[3, :2, :-1] = np.diff(np.sign(2 * np.arange(K + 1) - K) * gamma)
         self._tables[4, :2] = np.abs(self._tables[3, 0])
         # Of the entries c and c + 1.
         high, low = (w.hi, w.lo, w.hi, w.hi, w.hi), (w.lo, w.hi, w.lo, w.lo, w.lo)
-        self._weights = np.array([low, high])[:, :, None, None].repeat(1 + max(16, self._at_once), axis=2)
+        self._weights = np.array([low, high])[:, :, None, None].repeat(1 + self._at_once, axis=2)
         self._weights[:, :, 0, 0] = high, low
         self._gap = np.full((self._weights.shape[2], 1), w.gap)
         self._gap[0] = -w.gap

@@ -114,7 +114,7 @@ class TruthSeparation:
         """The worst case with the votes of the colluders."""
         if worst.case is None:
             return worst
-        return replace(worst, case=self._case(worst.case, voted))
+        return worst._replace(case=self._case(worst.case, voted))
 
     def _case(self, own: Any, voted: Voted) -> TruthCase:
         return TruthCase(tuple(self._truths.votes_of(voted)), voted, own, self._truths.votes.binary)

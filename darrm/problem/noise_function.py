@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,8 +27,8 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
         raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
     values: Any = [gamma(l) for l in range(K + 1)] if callable(gamma) and K is not None else gamma
     if K and type(values) is np.ndarray and values.dtype == np.float64 and values.shape == (K + 1,):
-        within = values.min() >= 0 and values.max() <= 1  # not if one is NaN
-        if within and np.array_equal(values, values[::-1]):
+        each = values.tolist()
+        if min(each) >= 0 and max(each) <= 1 and (values == values[::-1]).all():  # the last not if one is NaN
             return np.asarray(values + 0.0)  # the usual case, in a fraction of the time; what fails is named below
     size: str | int = "K + 1" if K is None else K + 1
     table = array("gamma", values, (size,), 0, 1, "[]", hint="Pass gamma(0), ..., gamma(K).")
@@ -53,5 +54,13 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
 def acceptance(gamma: Array) -> Array:
     """X(l) = Pr[release 1 | L = l] = (1 + sign(l - K/2) gamma(l)) / 2; relative error at most u."""
     K = len(gamma) - 1
-    side = np.sign(2 * np.arange(K + 1) - K)
+    side = sides(K)
     return (1 + side * gamma) / 2
+
+
+@lru_cache(maxsize=16)
+def sides(K: int) -> Array:
+    """sign(l - K/2) for l = 0, ..., K; read-only."""
+    signs = np.sign(2.0 * np.arange(K + 1) - K)
+    signs.flags.writeable = False
+    return signs
