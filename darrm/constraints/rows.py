@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote, pair_levels
-from darrm.constraints.multisets import corner_points, count_multisets
+from darrm.constraints.multisets import CornerPoints, corner_points, count_multisets
 from darrm.constraints.steepness import check_steepness
 from darrm.constraints.usual import MOST_K, ReadyRows, usual_rows, voters_at_hi_lo
 from darrm.errors import InputError
@@ -23,7 +23,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, powers
-from darrm.problem.corners import NAMES, STILL, CornerCounts
+from darrm.problem.corners import NAMES, STILL, CornerCounts, weights
 from darrm.problem.limits import Limit, guarantee
 from darrm.problem.majority import MajorityProblem
 from darrm_solvers import Rows
@@ -211,13 +211,16 @@ class MajorityRows:
 
     def __init__(self, limit: Limit[MajorityProblem], columns: HalfColumns | None = None) -> None:
         self._limit, problem = limit, limit.problem
-        self._corners = corner_points(problem.epsilon, problem.Delta)
         K, u = problem.K, 2.0**-53
-        gap = float(np.abs(self._corners.difference).max())
+        gap = max(weights(problem.epsilon, problem.Delta).gap, problem.Delta)
         self._right_side = shrink, grow, right = right_side(limit)
         check_steepness(limit, gap, right)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
+
+    @cached_property
+    def _corners(self) -> CornerPoints:
+        return corner_points(self._limit.problem.epsilon, self._limit.problem.Delta)
 
     def allowed(self, cases: Iterable[Sequence[int]]) -> list[CornerCounts]:
         """The cases among ``cases`` that are multisets of this problem; no other row binds it."""

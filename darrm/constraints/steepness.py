@@ -22,7 +22,7 @@ def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -
     right : float or Decimal
         1 - e^-eps' + 2 delta e^-eps'.
     """
-    if Fraction(gap) > _STEEPEST * Fraction(right):
+    if gap > _STEEPEST / 10 * float(right) and Fraction(gap) > _STEEPEST * Fraction(right):
         label = f"({float(limit.epsilon):g}, {limit.delta:g})"
         raise InputError(
             f"A guarantee of {label} for one label leaves less than {1 / _STEEPEST:.0e} of a vote of these voters: "

@@ -62,4 +62,5 @@ def exponentials(epsilon: Decimal) -> tuple[float, float]:
 def powers(epsilon: Decimal) -> tuple[Decimal, Decimal]:
     """e^-epsilon and e^epsilon, in the digits of `decimals`; kept, because several steps of a solve need them."""
     with decimals(epsilon):
-        return (-epsilon).exp(), epsilon.exp()
+        grow = epsilon.exp()
+        return 1 / grow, grow
