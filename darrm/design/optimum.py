@@ -79,15 +79,16 @@ def upper_bound(
     ``rounding`` bounds the distance of a row of the program from its exact constraint; the first ``exact`` rows have
     none.
     """
-    n = weights.size
-    bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
+    most = float(weights.max())
+    bound = program.dual_bound(multipliers, weights / most)
     # Rows are rounded, and the bound is a sum: each multiplier adds the rounding of its row.
-    paid = multipliers[multipliers > 0]
-    sums = 2.0**-52 * (paid.size + n)
-    widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
+    binds = (multipliers > 0).nonzero()[0]
+    paid = multipliers[binds]
+    sums = 2.0**-52 * (paid.size + weights.size)
+    widest = float(abs(program.rows[binds]).sum(axis=1).max(initial=0.0))
     rounded = multipliers[exact:]
     bound += float(rounded[rounded > 0].sum()) * rounding + float(paid.sum()) * (1e-16 + sums * widest)
-    return (bound + sums * (1 + bound)) * float(weights.max())
+    return (bound + sums * (1 + bound)) * most
 
 
 def exact_upper_bound(weights: Array, rows: NDArray[Any], limits: NDArray[Any], multipliers: Array) -> float:

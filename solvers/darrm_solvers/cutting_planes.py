@@ -155,7 +155,7 @@ def solve_by_cuts(
             report(Progress(rounds, model.size, float(objective @ answer.x), time.perf_counter() - start))
     multipliers = np.zeros(model.size)
     multipliers[: last.multipliers.size] = last.multipliers
-    program = LinearProgram(objective, *model.all())
+    program = model.program
     model.end()
     final = replace(last, status=status, multipliers=multipliers, iterations=answer.iterations, message=answer.message)
     return CutSolution(final, program, rounds)
@@ -165,7 +165,7 @@ class _Model:
     """A `HighsModel` of the rows that matter out of all that were added: slack ones leave it, once each."""
 
     def __init__(self, objective: Array, options: dict[str, Option] | None, until: float) -> None:
-        self._model, self._n = HighsModel(objective, options), objective.size
+        self._model, self._objective, self._n = HighsModel(objective, options), objective, objective.size
         self._until = until  # of time.perf_counter
         self._batches: list[Rows] = []
         self._inside = np.zeros(0, dtype=np.intp)  # the places of the model's rows among all
@@ -184,9 +184,12 @@ class _Model:
         """How many rows were added."""
         return self._left.size
 
-    def all(self) -> Rows:
-        """All rows, as they were added."""
-        return stacked([Rows(np.zeros((0, self._n)), np.zeros(0)), *self._batches])
+    @property
+    def program(self) -> LinearProgram:
+        """The program of all rows, as they were added."""
+        if not self._reordered:
+            return self._model.program
+        return LinearProgram(self._objective, *stacked(self._batches))
 
     def add(self, new: Rows) -> None:
         places = np.arange(self.size, self.size + new.limits.size)

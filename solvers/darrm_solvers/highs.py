@@ -187,7 +187,8 @@ class HighsModel:
 
         self._n, self._m, self._limited = objective.size, 0, False
         self._objective = np.ascontiguousarray(objective, dtype=np.float64)
-        self._batches: list[tuple[Array, Array]] = []
+        self._program: LinearProgram | None = None  # of the rows in `_batches`, once it is needed
+        self._batches: list[tuple[Array, Array]] = [(np.zeros((0, self._n)), np.zeros(0))]
         self._chosen = {**_OPTIONS, **(options or {})}
         self._usual = not options  # whether all options of HiGHS are, and were, those of `_OPTIONS`
         spare: Highs | None = _OF_CALLER.__dict__.pop("spare", None) if self._usual else None
@@ -228,6 +229,7 @@ class HighsModel:
             raise ValueError("HiGHS rejected rows. Check their shape and size.")
         self._m += m
         self._batches.append((rows, limits))
+        self._program = None
 
     def drop_rows(self, dropped: NDArray[np.intp]) -> tuple[Array, Array]:
         """Take rows and their limits out again, by their places; best those that do not bind: then the basis stays."""
@@ -235,7 +237,15 @@ class HighsModel:
         self._batches = [(np.delete(rows, dropped, axis=0), np.delete(limits, dropped))]
         self._highs.deleteRows(dropped.size, dropped.astype(np.int32))
         self._m -= dropped.size
+        self._program = None
         return rows[dropped], limits[dropped]
+
+    @property
+    def program(self) -> LinearProgram:
+        """The program of all rows that are in the model."""
+        if self._program is None:
+            self._program = LinearProgram(self._objective, *map(np.concatenate, zip(*self._batches, strict=True)))
+        return self._program
 
     def slack(self, x: Array) -> Array:
         """limits - rows @ x."""
@@ -262,8 +272,7 @@ class HighsModel:
         """
         if solution.status is not Status.OPTIMAL or not self._m:
             return solution
-        limits = np.concatenate([limits for _, limits in self._batches])
-        program = LinearProgram(self._objective, np.concatenate([rows for rows, _ in self._batches]), limits)
+        program, limits = self.program, self.program.limits
         if settled(program, solution.x, solution.multipliers):
             return solution
         x, known, finer = solution.x, [solution.multipliers], _FINER
@@ -367,7 +376,7 @@ class HighsModel:
         if refused:
             return Solution(Status.REFUSED, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS says: {refused}")
         message = self._highs.modelStatusToString(ended)
-        iterations = int(self._highs.getInfo().simplex_iteration_count)
+        iterations = int(self._highs.getInfoValue("simplex_iteration_count")[1])
         if status is not Status.OPTIMAL:
             return Solution(status, np.zeros(self._n), np.zeros(self._m), iterations, message)
         return Solution(status, x, np.where(np.isfinite(duals), duals, 0.0), iterations, message)

@@ -81,18 +81,17 @@ class LinearProgram:
         excess = self.rows @ x - self.limits
         return float(max(0.0, excess.max(initial=0.0), (-x).max(), (x - 1).max()))
 
-    def dual_bound(self, multipliers: Array) -> float:
-        """Upper bound on the optimum from any multipliers, by weak duality.
+    def dual_bound(self, multipliers: Array, objective: Array | None = None) -> float:
+        """Upper bound on the optimum from any multipliers, by weak duality; of another objective, if one is given.
 
         limits @ y + sum_l max(0, objective_l - (y @ rows)_l),    y = max(0, multipliers)
 
         Negative or NaN multipliers count as 0, so every vector gives a bound; the optimal one gives the optimum.
         """
-        y = np.maximum(multipliers, 0.0)
-        y[~np.isfinite(y)] = 0.0
-        used = y.nonzero()[0]
-        reduced = self.objective - y[used] @ self.rows[used]
-        return float(self.limits[used] @ y[used] + np.maximum(reduced, 0.0).sum())
+        used = ((multipliers > 0) & (multipliers < np.inf)).nonzero()[0]
+        y = multipliers[used]
+        reduced = (self.objective if objective is None else objective) - y @ self.rows[used]
+        return float(self.limits[used] @ y + np.maximum(reduced, 0.0).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,10 +103,10 @@ def _solvers(square: Array | csr_array) -> tuple[Callable[[Array], Array], Calla
 
 def feasible(program: LinearProgram, x: Array, rounding: float = ROUNDING) -> bool:
     """Whether x breaks rows and bounds by no more than ``rounding``, of rows for each unit of their sizes."""
-    if max((-x).max(), (x - 1).max()) > rounding:
+    if not (x.min() >= -rounding and x.max() - 1 <= rounding):
         return False
     excess = program.rows @ x - program.limits
-    broken = np.flatnonzero(~(excess <= 0))
+    broken = (~(excess <= 0)).nonzero()[0]
     if not broken.size:
         return True
     sizes = np.abs(program.rows[broken]) @ np.abs(x) + np.abs(program.limits[broken])
@@ -121,12 +121,12 @@ def settled(program: LinearProgram, x: Array, multipliers: Array) -> bool:
     """
     if not feasible(program, x, _FINE):
         return False
-    paid = np.flatnonzero(multipliers)
+    paid = multipliers.nonzero()[0]
     prices, held, limits = multipliers[paid], program.rows[paid], program.limits[paid]
-    if (limits - held @ x > _FINE * (np.abs(held) @ x + np.abs(limits))).any():
+    if (limits - held @ x > _FINE * (abs(held) @ x + abs(limits))).any():
         return False
     profit = program.objective - prices @ held
-    return bool(profit[x < 1].max(initial=0.0) <= _NO_PROFIT and -profit[x > 0].min(initial=0.0) <= _NO_PROFIT)
+    return bool((profit[x < 1] <= _NO_PROFIT).all() and (profit[x > 0] >= -_NO_PROFIT).all())
 
 
 def least(program: LinearProgram, x: Array, known: Iterable[Array]) -> Array:

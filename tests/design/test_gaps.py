@@ -365,7 +365,7 @@ def test_rows_that_left_a_program_come_back_once() -> None:
     before = model.solve()
     assert model._out.size > 6  # slack ones left: there are more than twice as many rows as columns
     assert sorted([*model._inside, *model._out]) == list(range(27))
-    rows, limits = model.all()
+    rows, limits = model.program.rows, model.program.limits
     np.testing.assert_array_equal(rows, np.concatenate([batch.rows for batch in batches]))
     np.testing.assert_array_equal(model._rows_out.rows, rows[model._out])
     out = set(model._out.tolist())
