@@ -26,13 +26,14 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
     """
     kinds = limit.problem.affected
     with decimals(limit.epsilon):
-        delta, epsilon = limit.delta, search.facts().epsilon_floor
+        delta = limit.delta
         ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
         if holds:  # a design for a limit usually needs all of it
             known = search.glimpse(limit.epsilon)
             excess = known.difference - delta - 2 * known.rounding
             if excess > 0 < known.q_side and math.log1p(excess / known.q_side) >= limit.epsilon * (1 - _NEARLY):
                 return rounded_up(limit.epsilon)
+        epsilon = search.facts().epsilon_floor
         complete = False  # Newton's steps use glimpses first, then the whole search
 
         def certified(epsilon: Decimal) -> bool:

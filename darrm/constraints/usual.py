@@ -156,13 +156,11 @@ class ReadyRows:
     def most_broken(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows]:
         """The most violated case of each block, if ``x`` violates one that is not ``seen``, and their rows."""
         values = self._rows @ x
-        if values.max() <= self._broken:
-            return [], Rows(np.zeros((0, x.size)), np.zeros(0))
-        worst = np.argmax(values, axis=1)
-        broken = np.flatnonzero(values[np.arange(worst.size), worst] > self._broken).tolist()
-        places = {case: (n, worst[n]) for n in broken if (case := self._case(n, int(worst[n]))) not in seen}
-        found = np.array([self._rows[place] for place in places.values()]).reshape(-1, x.size)
-        return list(places), Rows(found, np.ones(len(found)))
+        broken = (values.max(axis=1) > self._broken).nonzero()[0].tolist()
+        places = {n: int(values[n].argmax()) for n in broken}
+        cases = {case: n for n, at in places.items() if (case := self._case(n, at)) not in seen}
+        blocks = list(cases.values())
+        return list(cases), Rows(self._rows[blocks, [places[n] for n in blocks]], np.ones(len(blocks)))
 
 
 @lru_cache(maxsize=2)

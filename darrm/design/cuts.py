@@ -38,6 +38,7 @@ class Candidates:
 
     def __init__(self, limits: Sequence[Limit[Problem]], columns: Columns) -> None:
         self._limits, self.columns = limits, columns
+        self.rounding = 0.0  # a share of noise that the rounding of the certificate likely needs, where a limit binds
         self._last: tuple[Array, Array] | None = None
         self._searched: tuple[Array, Problem, Separation] | None = None
 
@@ -57,6 +58,8 @@ class Candidates:
         """`table` scaled down until quickly found cases hold: the table that is verified and then released."""
         if self._last is None or not np.array_equal(self._last[0], x):
             table = self.table(x)
+            if self.rounding and x.min() < 1:  # at the limit, or there would be no noise
+                table = encodings.of(self._limits[0].problem, table).mixed(table, 1 - self.rounding)
             for limit in self._limits:
                 table = shrink(table, limit)
             self._last = x.copy(), table
@@ -100,9 +103,12 @@ class CutFinder:
     def __init__(self, limit: Limit[Problem], candidates: Candidates) -> None:
         self.full_passes = 0
         self.rows = constraint_rows(limit, candidates.columns)
+        if self.rows.ready:
+            candidates.rounding = max(candidates.rounding, self.rows.rounding)
         self._limit, self._candidates = limit, candidates
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
         self._near: list[Any] = []  # the last cases that a first quick search had missed
+        self._kept: Array | None = None  # what breaks none of the rows that are ready
         self._usual_hold = False  # none found by `all_usual`, and no complete pass since
         self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
 
@@ -129,8 +135,12 @@ class CutFinder:
         No rows after `all_usual` found none, until the next complete pass: rows of `nearby` seldom lead to new ones.
         """
         if self.rows.ready:
+            if x is self._kept:
+                return self._nothing
             cases, rows = self.rows.ready.most_broken(x, self._seen)
             self._seen.update(dict.fromkeys(cases))
+            if not cases:
+                self._kept = x
             return rows
         return self._nothing if self._usual_hold else self._usual(self._broken(x, 0, self._seen))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from darrm import priors
@@ -45,7 +46,8 @@ class MajorityTask(NamedTuple):
 
         if self.problem.K <= MOST_K:
             binding.counts = []  # all rows of the usual cases are ready, so it would only be checked
-        return solve(self.problem, prior=self.prior, shape=self.shape, objective=self.objective, binding=binding)
+        prior = _parsed(self.prior)
+        return solve(self.problem, prior=prior, shape=self.shape, objective=self.objective, binding=binding)
 
 
 def _from_texts(values: dict[str, str]) -> MajorityTask:
@@ -67,7 +69,7 @@ def _from_texts(values: dict[str, str]) -> MajorityTask:
 def task_of(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> MajorityTask:
     """The task of a problem; ``prior`` as `prior_text` writes it, ``objective`` the prior's own if None."""
     choice("shape", shape, SHAPES)
-    chosen = priors.parse(prior).default_objective if objective is None else objective
+    chosen = _parsed(prior).default_objective if objective is None else objective
     return MajorityTask(problem, prior, str(shape), choice("objective", chosen, priors.OBJECTIVES))
 
 
@@ -81,7 +83,10 @@ def prior_text(prior: object) -> str:
 
 def _majority_of(row: dict[str, Any]) -> Design:
     problem = MajorityProblem(*(row[name] for name in KEY[:7]))
-    return Design(problem, row["gamma"], priors.parse(row["prior"]), row["shape"], row["objective"], gap=row["gap"])
+    return Design(problem, row["gamma"], _parsed(row["prior"]), row["shape"], row["objective"], gap=row["gap"])
+
+
+_parsed = lru_cache(maxsize=16)(priors.parse)  # a table has few priors, and many designs of each
 
 
 Task: TypeAlias = MajorityTask | DecisionTask
