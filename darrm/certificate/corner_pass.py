@@ -64,6 +64,8 @@ class CornerPass:
 
     def __init__(self, problem: MajorityProblem, gamma: Array, weights: Weights, moves: Moves) -> None:
         self._problem, self._gamma, self._weights, self._moves = problem, gamma, weights, moves
+        half = gamma[problem.K // 2 + 1 :]
+        self._rises = bool((half[1:] >= half[:-1]).all())  # whether the table of no voters at (hi,lo) or (lo,hi) does
 
     def scan(
         self,
@@ -79,6 +81,8 @@ class CornerPass:
         With ``proposals`` the results are not bounds: for each table the worst multiset above ``settled`` that is
         quickly found. Without, for large K, bounds cover most b at first; only the b that they leave open are computed.
         """
+        if self._rises and self._edge_is_all:
+            return  # all is dominated by the edge
         most_n = self._problem.max_affected if most_n is None else most_n
         if self._problem.Delta and self._problem.K <= _TOGETHER and not self._moves.many:
             yield from self._together(forms, settled, most_n, most_b)

@@ -130,11 +130,19 @@ class Limit(Generic[P_co]):
     delta: float
 
 
+_last: list[Limit[Any]] = []  # the last one: several steps of a solve ask for it
+
+
 def guarantee(problem: P) -> Limit[P]:
     """The guarantee of a problem as a limit; epsilon has 120 digits, exact for all float64 but the tiniest."""
+    last = _last[-1] if _last else None
+    if last is not None and last.problem is problem:
+        return last
     if not hasattr(type(problem), "exact_epsilon"):  # of the type: a problem of several limits has no epsilon
         raise InputError(f"problem must be a darrm.MajorityProblem or a darrm.DecisionProblem. Got {problem!r}.")
-    return Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
+    limit = Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
+    _last[:] = [limit]
+    return limit
 
 
 def guarantees(problem: Problem) -> tuple[Limit[Any], ...]:
@@ -222,7 +230,9 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
         problem has several limits.
     """
     points = profile_points(profile)
-    if points and len(problem.kinds) > 1:
+    if not points:
+        return ()
+    if len(problem.kinds) > 1:
         raise InputError("A profile is for one limit of all changes. Leave it out, or pass one epsilon.")
     limits = []
     with localcontext(context(DIGITS)):

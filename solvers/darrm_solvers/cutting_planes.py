@@ -157,7 +157,7 @@ def solve_by_cuts(
     multipliers[: last.multipliers.size] = last.multipliers
     program = model.program
     model.end()
-    final = replace(last, status=status, multipliers=multipliers, iterations=answer.iterations, message=answer.message)
+    final = Solution(status, last.x, multipliers, answer.iterations, answer.message)
     return CutSolution(final, program, rounds)
 
 
@@ -224,6 +224,8 @@ class _Model:
 
     def _take_in(self, x: Array) -> bool:
         """Whether ``x`` breaks rows that left the model; they come back."""
+        if not self._out.size:
+            return False
         rows, limits = self._rows_out
         broken = rows @ x > limits + _BROKEN
         if broken.any():

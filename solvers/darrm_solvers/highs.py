@@ -19,7 +19,7 @@ from darrm_solvers.linear_program import Array, LinearProgram, Solution, Status
 from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 if TYPE_CHECKING:
-    from highspy import Highs, HighsStatus
+    from highspy import Highs, HighsModelStatus, HighsStatus
 
 Option = bool | int | float | str
 
@@ -80,6 +80,19 @@ def _class() -> type[Highs]:
 def silent() -> Highs:
     """A HiGHS that prints nothing once "output_flag" is False."""
     return _class()()
+
+
+@cache
+def _statuses() -> dict[HighsModelStatus, Status]:
+    """Those of HiGHS that say something; all variables have bounds, so "unbounded" is an error too."""
+    from highspy import HighsModelStatus
+
+    return {
+        HighsModelStatus.kOptimal: Status.OPTIMAL,
+        HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+        HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
+        HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
+    }
 
 
 class _Run:
@@ -326,19 +339,13 @@ class HighsModel:
             raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
         answer = self._run(time_limit)
         # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
-        return replace(answer, x=np.clip(answer.x, 0.0, 1.0), multipliers=np.maximum(answer.multipliers, 0.0))
+        x, multipliers = np.clip(answer.x, 0.0, 1.0), np.maximum(answer.multipliers, 0.0)
+        return Solution(answer.status, x, multipliers, answer.iterations, answer.message)
 
     def _run(self, time_limit: float, fallbacks: int = len(_FALLBACKS)) -> Solution:
         """What HiGHS finds for the model as it is now, not clipped."""
         import highspy
 
-        statuses = {
-            highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
-            highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
-            highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
-            highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
-        }
-        # All variables have bounds, so "unbounded" is an error too.
         # The time limit of HiGHS counts from the first run of this object on.
         most, later = (
             self._chosen.get("simplex_iteration_limit", base + each * (self._n + self._m))
@@ -360,7 +367,7 @@ class HighsModel:
             except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
                 self._usual = False
                 return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
-            status = statuses.get(ended, Status.NUMERICAL)
+            status = _statuses().get(ended, Status.NUMERICAL)
             if status is Status.ITERATION_LIMIT and (attempt or "simplex_iteration_limit" not in self._chosen):
                 status = Status.NUMERICAL
             x, duals = np.array(answer.col_value), np.array(answer.row_dual)
