@@ -161,8 +161,8 @@ class CornerPass:
         elif self._problem.Delta:
             yield from self._with_moves(level, part, forms, settled, proposals, unsettled)
         else:
-            bounds = forms.excess(part.sides, settled)
-            bounds[0] = -np.inf  # the edge
+            bounds = np.full(part.sides.q_side.shape, -np.inf)  # as the edge, which is known, has for good
+            bounds[1:] = forms.excess(part.sides.at(slice(1, None)), settled)
             if level.gaps.size:
                 open_entries = bounds > settled
                 self._note(level, part, open_entries, unsettled)

@@ -142,7 +142,7 @@ def _underflow(shrink: float, problem: MajorityProblem, gamma: Array, weights: W
     if problem.Delta > 0:
         chance = min(chance, problem.Delta, 1 - problem.Delta)
     starts = np.concatenate([gamma, 1 - gamma, abs(gamma[1:] - gamma[:-1])])
-    start = min(value for value in starts.tolist() if value > 0) / 2
+    start = min(filter(None, starts.tolist())) / 2
     if min(chance, start, shrink) <= 0:
         return TINY
     smallest = math.log(shrink) + math.log(start) + problem.max_affected * math.log(chance)

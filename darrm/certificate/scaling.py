@@ -121,5 +121,5 @@ def _mixed_until(
 def _share(limit: Limit[Problem], worst: WorstCase) -> float:
     """The scale at which a broken case keeps its limit, but for rounding."""
     with decimals(limit.epsilon):
-        bound, grow = Decimal(worst.bound), powers(limit.epsilon)[1] - 1
-        return float(1 - (bound - Decimal(limit.delta)) / (Decimal(worst.share) * grow + bound))
+        bound, kappa = Decimal(worst.bound), powers(limit.epsilon)[1]
+        return float(1 - (bound - Decimal(limit.delta)) / (Decimal(worst.share) * kappa + bound))

@@ -29,7 +29,7 @@ from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import acceptance, noise_function
 
 MAX_K = 3001
-_SUBNORMAL = np.array([5e-324])
+_SUBNORMAL = 5e-324
 _NOTHINGS = np.array([0.0, 1.0, -1.0])[:, None, None]  # sides below the excess of any multiset
 _SMALL = 64  # largest K for which frames are kept
 _ONE_IN = 8  # number of n that are computed first
@@ -45,7 +45,7 @@ def check_arithmetic() -> None:
     ------
     CertificateError
     """
-    if not (_SUBNORMAL * 1.0).item() > 0:
+    if not _SUBNORMAL * 1.0 > 0:
         raise CertificateError(
             "This process flushes subnormal numbers to zero, so rounding cannot be bounded and nothing can be "
             "certified. Find the library that sets this mode (often one built with -ffast-math) and load it elsewhere."

@@ -24,15 +24,14 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
     left. The last one is then moved right until it is certified. Where the steps become small (a delta near 0),
     bisection takes over.
     """
-    kinds = limit.problem.affected
+    delta = limit.delta
+    if holds:  # a design for a limit usually needs all of it
+        known = search.glimpse(limit.epsilon)
+        excess = known.difference - delta - 2 * known.rounding
+        if excess > 0 < known.q_side and math.log1p(excess / known.q_side) >= float(limit.epsilon) * (1 - 2.0**-30):
+            return rounded_up(limit.epsilon)
     with decimals(limit.epsilon):
-        delta = limit.delta
         ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
-        if holds:  # a design for a limit usually needs all of it
-            known = search.glimpse(limit.epsilon)
-            excess = known.difference - delta - 2 * known.rounding
-            if excess > 0 < known.q_side and math.log1p(excess / known.q_side) >= limit.epsilon * (1 - _NEARLY):
-                return rounded_up(limit.epsilon)
         epsilon = search.facts().epsilon_floor
         complete = False  # Newton's steps use glimpses first, then the whole search
 
@@ -54,7 +53,7 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
                 complete = True
         if holds and epsilon >= limit.epsilon * (1 - _NEARLY):
             return rounded_up(limit.epsilon)
-        least = max([epsilon, *(Decimal(min(kind.epsilon, 1.0)) for kind in kinds)]) or Decimal(1)
+        least = max([epsilon, *(Decimal(min(kind.epsilon, 1.0)) for kind in limit.problem.affected)]) or Decimal(1)
         below, move = epsilon, least * _CLOSE
         while worst.bound > delta:
             if epsilon >= ceiling:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.numerics.deadline import check_time
-from darrm.numerics.exact import decimals, powers
+from darrm.numerics.exact import decimals, exponentials, powers
 from darrm.problem.corners import NAMES, STILL, CornerCounts, weights
 from darrm.problem.limits import Limit, guarantee
 from darrm.problem.majority import MajorityProblem
@@ -146,12 +146,13 @@ def check_size(problem: MajorityProblem) -> None:
         )
 
 
-@lru_cache(maxsize=128)
 def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
     """e^-eps', 1 - e^-eps' and the right side 1 - e^-eps' + 2 delta e^-eps', each the nearest float64."""
+    shrink, _ = powers(limit.epsilon)
     with decimals(limit.epsilon):
-        shrink, _ = powers(limit.epsilon)
-        return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(limit.delta) * shrink)
+        grow = 1 - shrink
+        right = grow + 2 * Decimal(limit.delta) * shrink if limit.delta else grow
+    return exponentials(limit.epsilon)[0], float(grow), float(right)
 
 
 class HalfColumns:

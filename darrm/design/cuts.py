@@ -56,13 +56,13 @@ class Candidates:
 
     def released(self, x: Array) -> Array:
         """`table` scaled down until quickly found cases hold: the table that is verified and then released."""
-        if self._last is None or not np.array_equal(self._last[0], x):
+        if self._last is None or self._last[0] is not x:
             table = self.table(x)
             if self.rounding and x.min() < 1:  # at the limit, or there would be no noise
                 table = encodings.of(self._limits[0].problem, table).mixed(table, 1 - self.rounding)
             for limit in self._limits:
                 table = shrink(table, limit)
-            self._last = x.copy(), table
+            self._last = x, table
         return self._last[1]
 
 

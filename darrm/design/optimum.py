@@ -59,14 +59,16 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
             + ' Pass on_time_limit="best" for the best table so far, certified, with its gap.'
             * best
         )
-    if not np.all((solution.x >= 0) & (solution.x <= 1)):
+    if not (solution.x.min() >= 0 and solution.x.max() <= 1):
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
 
 
 def raised(weights: Array, floor: float = WEIGHT_FLOOR) -> Array:
     """The weights as shares of the largest, small ones raised to the resolution of the solver."""
     share = weights / weights.max()
-    low = int(np.count_nonzero(share < floor))
+    low = np.count_nonzero(share < floor)
+    if not low:
+        return share
     most = low * float(weights.max())  # infinite for costs near the end of float64: then nothing is raised
     return np.asarray(np.maximum(share, floor / max(1.0, most)))
 

@@ -53,14 +53,13 @@ def context(digits: int) -> Context:
 @lru_cache(maxsize=16)
 def exponentials(epsilon: Decimal) -> tuple[float, float]:
     """e^-epsilon and e^epsilon - 1, the float64 nearest to each."""
-    with decimals(epsilon):
-        shrink, grow = powers(epsilon)
-        return float(shrink), float(grow - 1)
+    shrink, kappa = powers(epsilon)
+    return float(shrink), float(kappa)
 
 
 @lru_cache(maxsize=16)
 def powers(epsilon: Decimal) -> tuple[Decimal, Decimal]:
-    """e^-epsilon and e^epsilon, in the digits of `decimals`; kept, because several steps of a solve need them."""
+    """e^-epsilon and e^epsilon - 1, in the digits of `decimals`; kept, because several steps of a solve need them."""
     with decimals(epsilon):
         grow = epsilon.exp()
-        return 1 / grow, grow
+        return 1 / grow, grow - 1

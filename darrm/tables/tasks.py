@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from darrm import priors
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from darrm.design.solve import Binding
 
 KEY = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency", "prior", "shape", "objective")
+_of_problem = attrgetter(*KEY[:7])
 
 
 class MajorityTask(NamedTuple):
@@ -31,7 +33,7 @@ class MajorityTask(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         """The values that identify the task, in the order of `KEY`."""
-        return (*(getattr(self.problem, name) for name in KEY[:7]), *self[1:])
+        return (*_of_problem(self.problem), *self[1:])
 
     @property
     def helped(self) -> tuple[Any, ...]:

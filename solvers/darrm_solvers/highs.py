@@ -227,14 +227,14 @@ class HighsModel:
         _finite("rows", rows)
         _finite("limits", limits)
         m = len(rows)
-        row, column = np.nonzero(rows)
+        row, column = rows.nonzero()
         # kWarning only says that entries under small_matrix_value were dropped.
         status = self._highs.addRows(
             m,
             np.full(m, -highspy.kHighsInf),
             np.ascontiguousarray(limits),
             row.size,
-            np.searchsorted(row, np.arange(m)).astype(np.int32),
+            row.searchsorted(np.arange(m)).astype(np.int32),
             column.astype(np.int32),
             rows[row, column],
         )
@@ -339,7 +339,7 @@ class HighsModel:
             raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
         answer = self._run(time_limit)
         # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
-        x, multipliers = np.clip(answer.x, 0.0, 1.0), np.maximum(answer.multipliers, 0.0)
+        x, multipliers = np.minimum(np.maximum(answer.x, 0.0), 1.0), np.maximum(answer.multipliers, 0.0)
         return Solution(answer.status, x, multipliers, answer.iterations, answer.message)
 
     def _run(self, time_limit: float, fallbacks: int = len(_FALLBACKS)) -> Solution:

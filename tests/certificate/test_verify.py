@@ -234,7 +234,7 @@ def test_verify_refuses_what_is_no_noise_function() -> None:
 
 
 def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("darrm.certificate.separation._SUBNORMAL", np.zeros(1))
+    monkeypatch.setattr("darrm.certificate.separation._SUBNORMAL", 0.0)
     with pytest.raises(darrm.CertificateError, match="subnormal"):
         darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1))
 
