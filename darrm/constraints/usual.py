@@ -87,7 +87,7 @@ class UsualRows:
     def case(self, n: int, at: int) -> CornerCounts:
         """The multiset behind a row."""
         which, z = divmod(at, self._K + 1)
-        i, j, l = [int(counts[n, z]) for counts in self._counts[which]]
+        i, j, l = (counts.item(n, z) for counts in self._counts[which])
         return CornerCounts(self._K - n - z - i, z - j - l, n, 0, D_0=i, near_one=j, one_near=l)
 
 

@@ -103,7 +103,8 @@ class CutFinder:
     def __init__(self, limit: Limit[Problem], candidates: Candidates) -> None:
         self.full_passes = 0
         self.rows = constraint_rows(limit, candidates.columns)
-        if self.rows.ready:
+        self._ready = self.rows.ready
+        if self._ready:
             candidates.rounding = max(candidates.rounding, self.rows.rounding)
         self._limit, self._candidates = limit, candidates
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
@@ -124,7 +125,7 @@ class CutFinder:
         where `ready` holds them, because they are found faster than computed.
         """
         allowed = self.rows.allowed(cases)
-        if self.rows.ready:
+        if self._ready:
             return self._nothing
         self._seen.update(dict.fromkeys(allowed))
         return self.rows.of(allowed)
@@ -134,10 +135,10 @@ class CutFinder:
 
         No rows after `all_usual` found none, until the next complete pass: rows of `nearby` seldom lead to new ones.
         """
-        if self.rows.ready:
+        if self._ready:
             if x is self._kept:
                 return self._nothing
-            cases, rows = self.rows.ready.most_broken(x, self._seen)
+            cases, rows = self._ready.most_broken(x, self._seen)
             self._seen.update(dict.fromkeys(cases))
             if not cases:
                 self._kept = x
@@ -146,7 +147,7 @@ class CutFinder:
 
     def all_usual(self, x: Array) -> Rows:
         """Rows of all common case families that ``x`` violates, where `usual` searches some of them."""
-        rows = self.usual(x) if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
+        rows = self.usual(x) if self._ready else self._usual(self._broken(x, 2, self._seen))
         self._usual_hold = not rows.limits.size
         return rows
 
@@ -167,7 +168,7 @@ class CutFinder:
 
         If there are none, this pass is its certificate. A quick search comes first until it or `nearby` finds some.
         """
-        if not (self._near or self.rows.ready):
+        if not (self._near or self._ready):
             rows = self._propose_hard(self._broken(x, 1))
             if rows.limits.size:
                 return rows

@@ -243,18 +243,18 @@ def _largest_factor(total: Fraction, epsilon: Fraction) -> float:
 
 def given_problem(name: str, problem: Any, parameters: dict[str, Any]) -> Any:
     """The problem that the function of this name got, or the majority problem of the parameters."""
+    if not parameters and hasattr(type(problem), "exact_epsilon"):
+        return problem
     names = (*MajorityProblem.__dataclass_fields__, "release_epsilon")
     unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
     if unknown:
         allowed = ", ".join(names)
         raise InputError(f"{name} has no parameter {unknown[0]!r}. A problem takes {allowed}.")
     if problem is not None:
-        if not hasattr(type(problem), "exact_epsilon") or parameters:
-            raise InputError(
-                "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "
-                f"both. Got {problem!r} and {parameters}."
-            )
-        return problem
+        raise InputError(
+            "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "
+            f"both. Got {problem!r} and {parameters}."
+        )
     allowance = next((name for name in _ALLOWANCES if name in parameters), "m")
     missing = [name for name in ("K", allowance, "epsilon") if name not in parameters]
     if missing:

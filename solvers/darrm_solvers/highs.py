@@ -224,15 +224,18 @@ class HighsModel:
         """Add rows @ x <= limits; rows of shape (m, n)."""
         import highspy
 
+        rows, limits = (np.ascontiguousarray(part, dtype=np.float64) for part in (rows, limits))
         _finite("rows", rows)
         _finite("limits", limits)
-        m = len(rows)
+        m = limits.size
+        if rows.shape != (m, self._n):
+            raise ValueError(f"rows must have shape {(m, self._n)} beside {m} limits. Got {rows.shape}.")
         row, column = rows.nonzero()
         # kWarning only says that entries under small_matrix_value were dropped.
         status = self._highs.addRows(
             m,
             np.full(m, -highspy.kHighsInf),
-            np.ascontiguousarray(limits),
+            limits,
             row.size,
             row.searchsorted(np.arange(m)).astype(np.int32),
             column.astype(np.int32),
@@ -257,7 +260,8 @@ class HighsModel:
     def program(self) -> LinearProgram:
         """The program of all rows that are in the model."""
         if self._program is None:
-            self._program = LinearProgram(self._objective, *map(np.concatenate, zip(*self._batches, strict=True)))
+            rows, limits = map(np.concatenate, zip(*self._batches, strict=True))
+            self._program = LinearProgram.of_checked(self._objective, rows, limits)
         return self._program
 
     def slack(self, x: Array) -> Array:
