@@ -8,7 +8,6 @@ of f_k in float64, which proposes constraints.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any

@@ -157,6 +157,8 @@ class ReadyRows:
         """The most violated case of each block, if ``x`` violates one that is not ``seen``, and their rows."""
         values = self._rows @ x
         broken = (values.max(axis=1) > self._broken).nonzero()[0].tolist()
+        if not broken:
+            return [], Rows(self._rows[0, :0], np.ones(0))
         places = {n: int(values[n].argmax()) for n in broken}
         cases = {case: n for n, at in places.items() if (case := self._case(n, at)) not in seen}
         blocks = list(cases.values())

@@ -68,7 +68,7 @@ def raised(weights: Array, floor: float = WEIGHT_FLOOR) -> Array:
     share = weights / weights.max()
     low = np.count_nonzero(share < floor)
     if not low:
-        return share
+        return np.asarray(share)
     most = low * float(weights.max())  # infinite for costs near the end of float64: then nothing is raised
     return np.asarray(np.maximum(share, floor / max(1.0, most)))
 

@@ -63,4 +63,4 @@ def sides(K: int) -> Array:
     """sign(l - K/2) for l = 0, ..., K; read-only."""
     signs = np.sign(2.0 * np.arange(K + 1) - K)
     signs.flags.writeable = False
-    return signs
+    return np.asarray(signs)

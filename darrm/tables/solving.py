@@ -21,6 +21,7 @@ from darrm.tables.table import Table, figures, verify_table
 from darrm.tables.tasks import DECISIONS, MAJORITIES, Task
 
 _FEW = 200  # rows that one process verifies at once
+_QUICK = 64  # voters, up to which a majority is solved in some hundredths of a second
 Progress = Callable[[int, int, int], None]
 
 
@@ -134,6 +135,14 @@ def solve_grid(
 
 def _solve_chain(tasks: Sequence[Task]) -> list[Row]:
     """The rows of neighbouring problems, each with the help of the one before."""
+    from darrm_solvers.highs import aside
+
+    # A solve of few voters takes no longer than a change of threads for it, and than anybody waits after an interrupt.
+    few = all(task.helped and task.problem.K <= _QUICK for task in tasks)
+    return aside(_solved, tasks) if few else _solved(tasks)
+
+
+def _solved(tasks: Sequence[Task]) -> list[Row]:
     from darrm.design.solve import Binding
 
     binding, rows = Binding(), []

@@ -6,11 +6,13 @@ import math
 import os
 import tempfile
 import threading
+from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 if TYPE_CHECKING:
     from highspy import Highs, HighsModelStatus, HighsStatus
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Option = bool | int | float | str
 
 # One thread: a table of designs runs one solve a process.
@@ -95,12 +99,14 @@ def _statuses() -> dict[HighsModelStatus, Status]:
     }
 
 
-class _Run:
-    """A run of HiGHS; ``ended`` has one entry once ``answers`` has one."""
+class _Work:
+    """Work for a thread of darrm's own; ``ended`` has one entry once ``answers`` has one."""
 
-    def __init__(self, highs: Highs) -> None:
-        self.highs = highs
-        self.answers: list[HighsStatus | BaseException] = []
+    def __init__(self, do: Callable[[], Any]) -> None:
+        self.do = do
+        self.highs: Highs | None = None  # the last one that it ran
+        self.stopped = False
+        self.answers: list[Any] = []
         self.ended: SimpleQueue[None] = SimpleQueue()
 
 
@@ -109,52 +115,75 @@ class _Thread:
 
     def __init__(self) -> None:
         self.process = os.getpid()  # a fork has no such thread
-        self.runs: SimpleQueue[_Run | None] = SimpleQueue()
-        threading.Thread(target=_serve, args=(self.runs,), name="darrm-highs", daemon=True).start()
+        self.works: SimpleQueue[_Work | None] = SimpleQueue()
+        threading.Thread(target=_serve, args=(self.works,), name="darrm-highs", daemon=True).start()
 
     def __del__(self) -> None:
-        self.runs.put(None)
+        self.works.put(None)
 
 
-def _serve(runs: SimpleQueue[_Run | None]) -> None:
-    while (asked := runs.get()) is not None:
+def _serve(works: SimpleQueue[_Work | None]) -> None:
+    while (asked := works.get()) is not None:
+        _OF_CALLER.work = asked
         try:
-            asked.answers.append(asked.highs.run())
+            asked.answers.append(asked.do())
         except BaseException as error:
             asked.answers.append(error)
         asked.ended.put(None)
-        del asked  # the next run may be long in coming
+        del asked, _OF_CALLER.work  # the next may be long in coming
 
 
 _OF_CALLER = threading.local()
 
 
-def run(highs: Highs) -> HighsStatus:
-    """``highs.run()`` in a thread of darrm's own; an interrupt ends it.
+def aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """``function`` in a thread of darrm's own, where HiGHS runs without a change of threads.
 
-    HiGHS has a scheduler for each thread that ever ran it, of as many threads as the first run there asked for. A later
-    run in the same thread that asks for another number fails. Nobody else ever runs HiGHS in this one.
+    An interrupt ends it at its next run of HiGHS, so that it should not take long without one. HiGHS has a scheduler
+    for each thread that ever ran it, of as many threads as the first run there asked for. A later run in the same
+    thread that asks for another number fails. Nobody else ever runs HiGHS in this one.
     """
+    if hasattr(_OF_CALLER, "work"):  # this is such a thread
+        return function(*arguments, **named)
+    do = partial(copy_context().run, function, *arguments, **named)
     own: _Thread | None = getattr(_OF_CALLER, "thread", None)
     if own is None or own.process != os.getpid():
         try:
             own = _OF_CALLER.thread = _Thread()
         except RuntimeError:  # no more threads here, or no longer
-            return highs.run()
-    asked = _Run(highs)
-    own.runs.put(asked)
+            return do()
+    asked = _Work(do)
+    own.works.put(asked)
     try:
         asked.ended.get()
     except BaseException:
         # Python would take the process down with a solver at work. HiGHS looks at its limit while it runs.
-        set_options(highs, {"time_limit": 0.0})
+        asked.stopped = True
+        if asked.highs is not None:
+            set_options(asked.highs, {"time_limit": 0.0})
         if not asked.answers:  # else the entry may have been taken when the interrupt came
             asked.ended.get()
         raise
     [answer] = asked.answers
     if isinstance(answer, BaseException):
         raise answer
-    return answer
+    return cast(T, answer)
+
+
+def run(highs: Highs) -> HighsStatus:
+    """``highs.run()`` in a thread of darrm's own; an interrupt ends it."""
+    return aside(_run, highs)
+
+
+def _run(highs: Highs) -> HighsStatus:
+    work: _Work | None = getattr(_OF_CALLER, "work", None)
+    if work is None:  # there is no such thread
+        return highs.run()
+    work.highs = highs
+    status = None if work.stopped else highs.run()
+    if status is None or work.stopped:
+        raise KeyboardInterrupt
+    return status
 
 
 def why_refused(highs: Highs) -> str:

@@ -75,7 +75,7 @@ class LinearProgram:
 
     @classmethod
     def of_checked(cls, objective: Array, rows: Array, limits: Array) -> LinearProgram:
-        """The program of float64 arrays that were checked one by one: to check them again takes as long as to use it."""
+        """The program of float64 arrays that were checked before: to check them again takes as long as to use them."""
         made = object.__new__(cls)
         made.__dict__.update({"objective": objective, "rows": rows, "limits": limits})
         return made

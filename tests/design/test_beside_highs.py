@@ -135,6 +135,41 @@ def test_an_interrupt_ends_a_run(monkeypatch: pytest.MonkeyPatch, solve: Callabl
     assert solve(LinearProgram(np.ones(2), np.ones((1, 2)), np.ones(1))).status is Status.OPTIMAL  # not after that run
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal: run on Linux or macOS")
+def test_an_interrupt_ends_many_solves_at_their_next_run() -> None:
+    """As those of a chain of designs, which run in darrm's own thread together."""
+    small = LinearProgram(np.ones(2), np.ones((1, 2)), np.ones(1))
+    begun, ends, solved = threading.Event(), time.monotonic() + 60, []
+
+    def many() -> None:
+        while time.monotonic() < ends:
+            solved.append(solve_highs(small).status)
+            begun.set()
+
+    def interrupt() -> None:
+        begun.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        highs.aside(many)
+    assert time.monotonic() < ends
+    sender.join()
+    done = len(solved)
+    assert done
+    assert solve_highs(small).status is Status.OPTIMAL
+    assert len(solved) == done
+
+
+def test_work_aside_has_the_arithmetic_of_the_caller_and_its_errors() -> None:
+    with np.errstate(under="raise"):
+        assert highs.aside(np.geterr)["under"] == "raise"
+    assert highs.aside(highs.aside, len, [1, 2]) == 2
+    with pytest.raises(ZeroDivisionError):
+        highs.aside(divmod, 1, 0)
+
+
 def test_an_interrupt_that_comes_as_a_run_ends_does_not_wait_for_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     small = LinearProgram(np.ones(2), np.ones((1, 2)), np.ones(1))
     assert solve_highs(small).status is Status.OPTIMAL  # now the thread of darrm is there
