@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from darrm._lazy import view
 from darrm._validation import array, choice, real, refusal, shown, whole
-from darrm.certificate.certificate import Certificate, beyond_profile, verify
+from darrm.certificate.certificate import Certificate, beyond_profile, certificate_of
 from darrm.certificate.scaling import rounded_all
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, columns
@@ -213,8 +213,7 @@ class Design(ForAnalysis):
             "profile": profile_points(profile),
             "planned_for": planned_for,
         }
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(made)
         if of_gamma:
             cost = dict(zip(OBJECTIVES, self._errors, strict=True)).get(goal.name, math.nan)
         else:
@@ -563,7 +562,7 @@ def _proved(
     table: Array, problem: AnyProblem, encoding: encodings.Encoding, profile: Sequence[tuple[float, float]]
 ) -> Certificate:
     """The certificate of a table; `CertificateError` if it, or a point of the profile, does not hold."""
-    certificate = verify(table, problem)
+    certificate = certificate_of(table, problem)
     noise, by, epsilon = ("Scale it down", "with", "m") if encoding is encodings.GAMMA else _OF_A_DECISION
     for name, kind in problem.kinds.items():
         own = certificate.kinds.get(name, certificate)

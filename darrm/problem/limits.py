@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -166,7 +165,6 @@ def reached_groups(problem: Any) -> str:
     return " and ".join(names) * (len(names) < len(groups))
 
 
-@lru_cache(maxsize=128)
 def _to_120_digits(exact: Fraction) -> Decimal:
     with localcontext(context(2 * DIGITS)):
         return Decimal(exact.numerator) / Decimal(exact.denominator)
