@@ -743,7 +743,7 @@ def _charged_as(state: State, account: _Kind) -> _Kind | NoisyLabels:
     if state.rule != "exact" or not isinstance(account, NoisyLabels) or account.name in state.noisy:
         return account
     accounts = list(state.noisy.values())
-    shares = rules.shares_of(accounts, state) if len(accounts) > 1 else (1.0,)
+    shares = rules.shares_of(accounts, state) if len(accounts) > 1 else [1.0] * len(accounts)
     covering = [(share, one) for share, one in zip(shares, accounts, strict=True) if one.covers(account)]
     return min(covering, key=lambda one: one[0], default=(1.0, account))[1]
 

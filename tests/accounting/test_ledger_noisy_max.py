@@ -116,6 +116,11 @@ def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
             do(NOISY)
     with pytest.raises(darrm.InputError, match=r"Got LaplaceNoisyMax. .* charge \(epsilon, 0\) for each label"):
         basic.charge(LaplaceNoisyMax(0.5))
+    design = darrm.solve(K=3, m=1, epsilon=0.1)
+    of_a_design = Ledger.create(tmp_path / "of_a_design.json", design, voters="fresh", **BUDGET)
+    with pytest.raises(darrm.InputError, match="is for another design"):
+        of_a_design.charge(NOISY)
+    assert of_a_design.counts(NOISY) == (0, 0)
     voters = darrm.VoterGroup(5, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
     known = darrm.solve(darrm.DecisionProblem([voters], epsilon=0.5), objective=darrm.objectives.truth([0.7]))
     for first, second in ((known, NOISY), (NOISY, known)):
