@@ -331,7 +331,8 @@ def spent(state: State) -> tuple[float, float]:
     if state.rule == "basic-filter":
         epsilon, delta = sums(state)
         if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
-            raise InputError(_ABOVE)
+            together = f"({float(epsilon):.6g}, {float(delta):.6g}) by basic composition"
+            raise InputError(_ABOVE.replace(".", f": together {together}.", 1))
         return rounded_up(epsilon), rounded_up(delta)
     if state.rule == "renyi-filter":
         return _spent_by_divergence(state), state.total_delta
