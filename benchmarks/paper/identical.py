@@ -219,6 +219,10 @@ class IdenticalVoters:
         """The worst pair, if its excess is above ``threshold``."""
         return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
 
+    def worst(self, epsilon: Decimal) -> WorstCase:
+        """The worst of `worst_cases`."""
+        return largest(self.worst_cases(epsilon))
+
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst pair at one epsilon, with a bound on all others."""
         epsilon = min(epsilon, _LARGEST)

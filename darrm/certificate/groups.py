@@ -172,7 +172,8 @@ class GroupSeparation:
     def worst(self, epsilon: Decimal) -> WorstCase:
         """The worst of `worst_cases`; the cases of the other blocks are not spelled out."""
         bounds = _bounds(epsilon, self._exact)
-        return self._case(*max((self._worst(block, bounds) for block in self._blocks()), key=lambda found: found[-1]))
+        each = (self._worst(block, bounds) for block in self._blocks())
+        return self._case(*max(each, key=lambda found: self._with_failures(found[-1])))
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of the cases that `GroupSearch` finds; of all cases in decimals, and where it does not apply."""
