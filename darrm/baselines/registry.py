@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from darrm.baselines import (
     confident,
     constant_noise,
@@ -42,14 +40,23 @@ BASELINES: tuple[Baseline | SolvedBaseline, ...] = (
 )
 
 _OF_ONE_PARAMETER = tuple(baseline for baseline in BASELINES if isinstance(baseline, Baseline))
-# In the order in which a plan tries them: first noisy max, which is near the optimum. Subsampling wins for two answers
-# where voters are private and few of them are affected; with more answers it never does.
+# In the order in which a plan tries them: first noisy max, which is near the optimum.
 PLANNED = (
     *(one for one in _OF_ONE_PARAMETER if one not in (constant_noise.BASELINE, random_votes.BASELINE)),
     constant_noise.BASELINE,
     flipped_votes.BASELINE,
-    replace(random_votes.BASELINE, serves=lambda problem, objective: problem.binary),
+    random_votes.BASELINE,
 )
+
+
+def tried(problem: ByGroups, objective: Objective) -> list[Baseline]:
+    """The baselines of `PLANNED` that a plan tries for these voters and this objective.
+
+    Tuned subsampling wins for two answers where voters are private and few of them are affected. Of more answers its
+    tables are slow to compute, and it never does.
+    """
+    left = () if problem.binary else (random_votes.BASELINE,)
+    return [one for one in PLANNED if one not in left and one.serves(problem, objective)]
 
 
 def raised(problem: ByGroups, objective: Objective) -> list[Baseline]:

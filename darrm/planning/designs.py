@@ -14,7 +14,7 @@ from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import AIM, Budget, Spent, pays, spend
 from darrm.baselines.baseline import Family
-from darrm.baselines.registry import PLANNED
+from darrm.baselines.registry import tried
 from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
@@ -64,10 +64,10 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP. It is a little better where several
       voters are affected, and by up to 4 percent where voters have a delta;
     * pure: the optimum under (epsilon, 0), best where labels are few;
-    * the baselines of `darrm.baselines.registry.PLANNED`, which are not optima, where they are better than all of
-      these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes. Only these are
-      tried where one group has more than 400 vectors of counts for several classes, up to a renaming of the classes: 25
-      voters and ten classes have 1455.
+    * the baselines of `darrm.baselines.registry.tried`, which are not optima, where they are better than all of
+      these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes and tuned
+      subsampling. Only these are tried where one group has more than 400 vectors of counts for several classes, up to
+      a renaming of the classes: 25 voters and ten classes have 1455.
 
     Where each group has a budget of its own, a family has a parameter for each kind of change, and every kind must stay
     within its budget; with a known randomizer, the second budget of each kind has one too (`darrm.planning.kinds`).
@@ -300,10 +300,8 @@ class _Search:
     def noisy_counts(self) -> None:
         """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""
         setting, budget = self.setting, self.budget
-        for baseline in PLANNED:
+        for baseline in tried(setting.model, setting.objective):
             check_time()
-            if not baseline.serves(setting.model, setting.objective):
-                continue
             family = baseline.family(setting.model, setting.objective)
 
             def label(parameter: float, family: Family = family) -> OneLabel:

@@ -380,7 +380,8 @@ class TestStopped:
             return np.full(6, 0.5) if parameter < 1 else np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
 
         slow = Family(table, 0.1, 2.0, repr)
-        monkeypatch.setattr(designs, "PLANNED", [Baseline("slow", lambda problem, objective: slow, "a test")])
+        one = Baseline("slow", lambda problem, objective: slow, "a test")
+        monkeypatch.setattr(designs, "tried", lambda problem, objective: [one])
         setting = Setting((V(5, 1.0),), 1, "replace-one", 2, darrm.objectives.truth([0.85]))
         with ends_at(-math.inf), pytest.raises(OutOfTime):
             _Search(setting, Budget(10, 2.0, 1e-5, "fresh"), list[Any]().append).noisy_counts()
