@@ -557,7 +557,7 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger gives one label too many",
-        "accounting.rules:check_left",
+        "accounting.rules.common:check_left",
         "released + n > allowed => released + n > allowed + 1",
         (LEDGER, to_the_last_label),
     ),
@@ -576,13 +576,13 @@ MISTAKES = [
     ),
     Mistake(
         "another panel of fixed voters is paid for by the first",
-        "accounting.rules:_same_voters",
+        "accounting.rules.voters:are_the_same",
         'state.voters != "fixed" or _1 => True',
         (MIXED, lambda tests, folder: tests.test_another_panel_of_fixed_voters_is_refused(folder)),
     ),
     Mistake(
         "one use too many is paid for by sums",
-        "accounting.rules:_take_sums",
+        "accounting.rules.basic_filter:_exceed",
         "_1 or delta > Fraction(state.total_delta) => _1",
         (MIXED, lambda tests, folder: tests.test_sums_are_exact(folder)),
     ),
@@ -606,7 +606,7 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger believes its file how many labels of noisy max are allowed",
-        "accounting.rules:_noisy_within",
+        "accounting.rules.noise:_within",
         "upper_of_any_votes(noisy, most, delta) <= epsilon => True",
         (NOISY, lambda tests, folder: tests.test_a_file_that_allows_too_much_is_not_believed(folder)),
     ),
@@ -647,7 +647,7 @@ MISTAKES = [
     ),
     Mistake(
         "noisy max is charged beside votes whose randomness protects others",
-        "accounting.rules:_check_known",
+        "accounting.rules.voters:check_known",
         "isinstance(account, NoisyLabels) or _1 => False",
         (NOISY, lambda tests, folder: tests.test_what_a_ledger_does_not_take(folder)),
     ),
@@ -860,7 +860,7 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger does not look at its second budget",
-        "accounting.rules:_otherwise",
+        "accounting.rules.second_budget:_otherwise",
         "state.fallback_epsilon is None => True",
         (FALLBACK, lambda tests, folder: tests.test_other_mechanisms_count_in_both_budgets(folder)),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
@@ -11,14 +12,17 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from darrm._validation import MAX_SIZE, real, whole
+from darrm.accounting import filters
 from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import exact_guarantee
+from darrm.accounting.mixed import labels_curve, noisy_curve
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.absent import attendances
 from darrm.design.content import problem_of
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
@@ -83,6 +87,20 @@ class Labels:
         return exact_guarantee(self.problem)
 
     @property
+    def pure_epsilon(self) -> float:
+        """The pure-DP epsilon of one label, rounded up; infinite if there is none."""
+        release = self.label().gives()
+        return math.inf if release.delta_infinity > 0 else release.largest_loss
+
+    def divergence(self, order: float) -> filters.Spent:
+        """What one label spends of a Renyi filter of this order."""
+        return filters.of_release(self.label().gives(), order)
+
+    def part(self, delta: float) -> tuple[Curve, int]:
+        """The curve of all charged labels of fresh voters, sharp near ``delta``, composed once."""
+        return labels_curve(self.label(), self.charged, delta), 1
+
+    @property
     def said(self) -> str:
         """The account in a few words."""
         voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
@@ -123,6 +141,8 @@ class NoisyLabels:
     check_hex: str | None = None  # the sigma of the check, if there is one
     answers: ClassVar[None] = None  # no cap on labels, and any threshold
     threshold: ClassVar[float] = 0.0
+    guarantee: ClassVar[None] = None  # the label is known by its divergences and totals,
+    pure_epsilon: ClassVar[float] = math.inf  # and has no pure-DP epsilon
 
     @classmethod
     def of(cls, sigma: float, max_affected: int = 1, sigma_check: float | None = None) -> NoisyLabels:
@@ -154,10 +174,13 @@ class NoisyLabels:
         checks = mine == its if mine is None or its is None else mine <= its
         return checks and self.max_affected == other.max_affected and self.sigma <= other.sigma
 
-    @property
-    def guarantee(self) -> None:
-        """No (epsilon, delta): the label is known by its divergences and totals."""
-        return
+    def divergence(self, order: float) -> filters.Spent:
+        """What one label spends of a Renyi filter of this order."""
+        return filters.of_noisy_max(self.sigma, order, self.max_affected, self.sigma_check)
+
+    def part(self, delta: float) -> tuple[Curve, int]:
+        """The curve of all charged labels, sharp near ``delta``, composed once."""
+        return noisy_curve(self.sigma, self.charged, delta, self.max_affected, self.sigma_check), 1
 
     @property
     def said(self) -> str:
@@ -223,7 +246,17 @@ class Other:
         epsilons = np.array([float.fromhex(value) for value in self.epsilons_hex])
         return Curve.of(epsilons, np.array([[float.fromhex(value) for value in row] for row in self.deltas_hex]))
 
-    def part(self) -> tuple[Curve, int]:
+    @property
+    def pure_epsilon(self) -> float:
+        """The pure-DP epsilon of one use, rounded up; infinite if none is known."""
+        guarantee = self.guarantee
+        return math.inf if guarantee is None or guarantee[1] > 0 else rounded_up(guarantee[0])
+
+    def divergence(self, order: float) -> filters.Spent:
+        """What one use spends of a Renyi filter of this order."""
+        return filters.of_curve(self.curve, order)
+
+    def part(self, delta: float) -> tuple[Curve, int]:
         """The curve of the mechanism, and the number of times it is composed."""
         if self.guarantee is None:
             return self.curve, self.charged

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.ledger_ids import keep_labels, kept_labels
-from darrm.accounting.rules import check_left
+from darrm.accounting.rules.common import check_left
 from darrm.design.design import Design
 from darrm.errors import BudgetError, CopiedBudgetWarning, InputError
 

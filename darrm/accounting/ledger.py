@@ -30,6 +30,9 @@ from darrm.accounting.ledger_store import Change, Store
 from darrm.accounting.noisy_max import CountMechanism, queries_within
 from darrm.accounting.released_once import check_ids, take_again
 from darrm.accounting.releases import for_each_kind, one_label
+from darrm.accounting.rules import noise
+from darrm.accounting.rules.common import delta_alone
+from darrm.accounting.rules.voters import check_names, keep_names, other_voters, voters_of
 from darrm.accounting.search import max_queries
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.certificate.certificate import verify
@@ -213,7 +216,7 @@ class Ledger:
         if design is not None:
             for each in several or [design]:
                 account = labels_of(each, neighbours, kind)
-                _accounts_of(state, account)[account.name] = account
+                state.like(account)[account.name] = account
             if len(state.noisy) > 1:
                 _check_pays_each(state)
             else:
@@ -458,7 +461,7 @@ class Ledger:
             "condition": rules.condition(state),
             "released": state.released,
             "left": left,
-            "left_of": {} if one or state.rule != "exact" else rules.left_of_noise(state),
+            "left_of": {} if one or state.rule != "exact" else noise.left_of_each(state),
             "charges": [{"what": accounts[name].said, "n": n, "note": note} for (name, note), n in sums.items()],
             "waiting": [waiting.part for waiting in state.leaving],
             "ids": state.ids,
@@ -523,7 +526,7 @@ class Ledger:
         account = _known(state, design)
         other = state.rule == "exact" and account.name not in state.of_labels
         if isinstance(design, Design):
-            other |= rules.other_voters(state, design.problem) is not None
+            other |= other_voters(state, design.problem) is not None
         return account.charged, 0 if other else rules.remaining(state, account)
 
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
@@ -536,7 +539,7 @@ class Ledger:
         kinds: dict[object, tuple[AnyProblem, bool]] = {}
         for account in state.designs.values():
             if account.charged or nothing:
-                kind = rules.voters_of(account.problem), account.problem.adjacency
+                kind = voters_of(account.problem), account.problem.adjacency
                 problem, absent = kinds.get(kind, (account.problem, False))
                 kinds[kind] = problem, absent or bool(account.fewer)
         return tuple(kinds.values())
@@ -693,15 +696,12 @@ class Ledger:
             kind += ", or more noise" if state.noisy and isinstance(account, NoisyLabels) else ""
             raise InputError(f"{self.path} is for {kind}. {remedy}")
         if isinstance(account, Labels):
-            rules.check_names(state, account.problem)
-            account = rules.with_names(state.designs.get(name) or replace(account), account.problem)
-            state.designs.setdefault(name, account)
-            take_again(state, account, repeated)
-        elif isinstance(account, NoisyLabels):
-            account = state.noisy.setdefault(name, replace(account))
-        else:
-            account = state.others.setdefault(name, replace(account))
-        rules.take(state, account, n)
+            check_names(state, account.problem)
+        kept = state.like(account).setdefault(name, replace(account))
+        if isinstance(account, Labels):
+            keep_names(kept, account.problem)
+            take_again(state, kept, repeated)
+        rules.take(state, kept, n)
         return name
 
 
@@ -727,11 +727,6 @@ def _epsilons(design: object) -> Sequence[float]:
     return [math.inf] if noise_of(design) is not None else one_label(checked_design(design)).epsilons
 
 
-def _accounts_of(state: State, account: Account) -> dict[str, Any]:
-    """The accounts of its kind."""
-    return state.noisy if isinstance(account, NoisyLabels) else state.designs
-
-
 def _known(state: State, design: object) -> Labels | NoisyLabels:
     """The account of a release, a new one if it was not charged before."""
     account = _charged_as(state, labels_of(design, state.adjacency, state.voters))
@@ -742,8 +737,8 @@ def _charged_as(state: State, account: _Kind) -> _Kind | NoisyLabels:
     """By the rule "exact" for noisy max, the account that a label is charged to: of those it covers, the cheapest."""
     if state.rule != "exact" or not isinstance(account, NoisyLabels) or account.name in state.noisy:
         return account
-    accounts = list(state.noisy.values())
-    shares = rules.shares_of(accounts, state) if len(accounts) > 1 else [1.0] * len(accounts)
+    accounts = state.noisy.values()
+    shares = noise.shares_of(state) if len(accounts) > 1 else [1.0] * len(accounts)
     covering = [(share, one) for share, one in zip(shares, accounts, strict=True) if one.covers(account)]
     return min(covering, key=lambda one: one[0], default=(1.0, account))[1]
 
@@ -767,7 +762,7 @@ def _check_several(mechanisms: Sequence[object], rule: str) -> None:
 
 def _check_pays_each(state: State) -> None:
     """The number of labels that the budget covers of each noise alone; `BudgetError` if it is none of some."""
-    for account, share in zip(state.noisy.values(), rules.shares_of(list(state.noisy.values()), state), strict=True):
+    for account, share in zip(state.noisy.values(), noise.shares_of(state), strict=True):
         if share > 1:
             raise BudgetError(
                 f"A total of {state.budget} does not cover one label with noise of {account.short_name}. Raise the "
@@ -789,7 +784,7 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
         pays = False
     if not pays:
         raise BudgetError(
-            f"A total of {state.budget} does not cover one label of this design.{rules.delta_alone(state, account)} "
+            f"A total of {state.budget} does not cover one label of this design.{delta_alone(state, account)} "
             + (
                 "By rule in-advance fixed voters are charged their whole own cost, epsilon and delta, which covers any "
                 "number of labels. Raise the budget to it, or use rule exact for a design with noise."

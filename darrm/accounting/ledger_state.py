@@ -79,6 +79,16 @@ class State:
         """The accounts of designs and of noisy max, by name."""
         return {**self.designs, **self.noisy}
 
+    def like(self, account: Account) -> dict[str, Any]:
+        """The accounts of the same kind as this one, by name."""
+        found: dict[str, Any] = getattr(self, _kind(account))
+        return found
+
+    def with_account(self, account: Account) -> State:
+        """The state with this account, in place of the one of its name."""
+        changed: dict[str, Any] = {_kind(account): {**self.like(account), account.name: account}}
+        return replace(self, **changed)
+
     @property
     def released(self) -> int:
         """The number of labels of all designs and of noisy max."""
@@ -143,6 +153,10 @@ class State:
     def limit(self, account: Labels | NoisyLabels) -> int:
         """The largest number of labels of one account in all, whatever sums allow."""
         return MOST_COUNTED if account.allowed is None or self.endless else account.allowed
+
+
+def _kind(account: Account) -> str:
+    return next(name for name, kind in _KINDS.items() if isinstance(account, kind))
 
 
 def content_of(state: State) -> dict[str, Any]:

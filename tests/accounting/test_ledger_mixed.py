@@ -22,9 +22,10 @@ import pytest
 from cases import slow, thorough
 
 import darrm
-from darrm.accounting import Ledger, compose, optimal, rules
+from darrm.accounting import Ledger, compose, optimal
 from darrm.accounting.accounts import Other
 from darrm.accounting.ledger_state import MOST_COUNTED
+from darrm.accounting.rules import in_advance, renyi_filter
 from darrm.numerics.exact import rounded_up
 
 dp = pytest.importorskip("dp_accounting")
@@ -491,7 +492,7 @@ def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, de
     assert "fixed in advance" in settled
     ledger.charge(designs["majority"], 3)
     ledger.charge(darrm.solve(K=5, m=3, epsilon=0.05))
-    assert ledger.status()["condition"] == rules.LABELS_ALONE
+    assert ledger.status()["condition"] == in_advance.LABELS_ALONE
     ledger.charge(gaussian(20.0))
     assert ledger.status()["condition"] == settled
     fresh = book(tmp_path / "f.json", voters="fresh")
@@ -834,8 +835,8 @@ def test_two_processes_race_for_the_last_of_a_budget(
         raised = forged(ledger, lambda found: found.update(total_epsilon=50.0))  # no budget to cut the total off
         assert raised.spent()[0] <= 2.0 * (1 + 1e-2)
     else:
-        state, allowed = ledger._state(), rules._filter(ledger._state())
-        assert rules.divergences(state, allowed.order).divergence <= allowed.divergence
+        state, allowed = ledger._state(), renyi_filter.limits(ledger._state())
+        assert renyi_filter.divergences(state, allowed.order).divergence <= allowed.divergence
 
 
 # Directions, panels and spellings

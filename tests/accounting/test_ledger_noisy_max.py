@@ -14,10 +14,11 @@ from cases import slow, thorough
 from scipy.stats import norm
 
 import darrm
-from darrm.accounting import Ledger, compose, filters, max_queries, rules
+from darrm.accounting import Ledger, compose, filters, max_queries
 from darrm.accounting.ladder import any_votes_epsilon, any_votes_profile
 from darrm.accounting.ladder_filter import Noise, shares
 from darrm.accounting.mixed import noisy_curve
+from darrm.accounting.rules import noise as noise_rule
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, LaplaceNoisyMax
 
 BUDGET: dict[str, Any] = {"total_epsilon": 4.0, "total_delta": 1e-5}
@@ -374,7 +375,7 @@ def test_what_the_filter_allows_is_within_the_budget_though_a_total_proves_less(
     ledger = Ledger.create(tmp_path / "ledger.db", noises, voters="fresh", **BUDGET)
     for noise in noises:
         ledger.charge(noise, 2)
-    monkeypatch.setattr(rules, "_total_of_noise", lambda noisy, delta: 1.1 * BUDGET["total_epsilon"])
+    monkeypatch.setattr(noise_rule, "_total", lambda noisy, delta: 1.1 * BUDGET["total_epsilon"])
     status = ledger.status()
     assert ledger.spent() == (BUDGET["total_epsilon"], BUDGET["total_delta"])
     assert "the number of labels of each noise does not depend on what was released" in status["condition"]

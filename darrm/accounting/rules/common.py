@@ -1,0 +1,52 @@
+"""What the rules of a ledger share: their refusals, a condition, and the reading of a total against the budget."""
+
+from __future__ import annotations
+
+from darrm.accounting.accounts import Account, Other
+from darrm.accounting.ledger_state import NOTHING_CHARGED, State
+from darrm.errors import BudgetError, InputError
+
+ABOVE = "The ledger records charges above its budget. Count it as spent."
+CHOSEN_ALONG_THE_WAY = (
+    "one use answers once; the next charge may depend on what was released, and then the budget holds in place of the "
+    "total"
+)
+_SAME_PROOF = 1.02  # relative distance of bounds on different grids
+
+
+def within_the_budget(cost: float, state: State) -> float:
+    """The total of charges that were within the budget when made; `InputError` if it is certainly above."""
+    if cost > state.total_epsilon * _SAME_PROOF:
+        raise InputError(ABOVE)
+    return min(cost, state.total_epsilon)
+
+
+def check_left(n: int, released: int, allowed: int) -> None:
+    """`BudgetError` if ``n`` labels more than ``released`` are more than ``allowed``."""
+    if released + n > allowed:
+        raise BudgetError(
+            f"{_labels(n)} would overspend: {released} of {allowed} are released. {max(allowed - released, 0)} are "
+            f"left. {NOTHING_CHARGED}"
+        )
+
+
+def overspent(state: State, account: Account, n: int, why: str) -> BudgetError:
+    """The refusal of ``n`` more uses."""
+    if isinstance(account, Other):
+        what = f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
+        what += "" if account.guarantee else f" under {state.adjacency}"  # as dp-accounting composes it there
+    else:
+        what = _labels(n)
+    return BudgetError(f"{what} would overspend: {why} {NOTHING_CHARGED}")
+
+
+def _labels(n: int) -> str:
+    return f"{n} more label{'s' * (n != 1)}"
+
+
+def delta_alone(state: State, account: Account) -> str:
+    """The delta of one label, where it exceeds the total by itself; else nothing, nor where groups have several."""
+    delta, total = getattr(getattr(account, "problem", None), "delta", None), state.total_delta
+    if state.voters == "fixed" or not (isinstance(delta, float | int) and isinstance(total, float | int)):
+        return ""
+    return f" One label has delta {delta:g} alone." if delta > total else ""
