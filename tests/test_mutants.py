@@ -547,7 +547,7 @@ MISTAKES = [
     Mistake(
         "new rows of an ensemble that knows rows are not charged",
         "accounting.budgets:LedgerBudget.once",
-        "ledger._charge(_1, account, new.size, _2, None, False) => ledger._charge(_1, account, 1, _2, None, False)",
+        "charge(_1, account, new.size, _2, None, again=False) => charge(_1, account, 1, _2, None, again=False)",
         (
             KEYED,
             lambda tests, folder: tests.test_a_row_has_one_label_whatever_the_voters_say_next_time(

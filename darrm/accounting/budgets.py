@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
+from darrm.accounting.ledger_charging import charge
 from darrm.accounting.ledger_ids import keep_labels, kept_labels
 from darrm.accounting.rules.common import check_left
 from darrm.design.design import Design
@@ -133,7 +134,7 @@ class LedgerBudget:
             labels = kept_labels(change.run, rows, classes)
             new = np.flatnonzero(labels < 0)
             if new.size:
-                ledger._charge(change, account, new.size, "", None, False)
+                charge(change, account, new.size, "", None, again=False)
                 labels[new] = draw(new)
                 keep_labels(change.run, change.state.charges, [rows[i] for i in new.tolist()], labels[new])
         return labels

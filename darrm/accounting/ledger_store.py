@@ -95,8 +95,8 @@ _COLUMNS = ", ".join(entry.name for entry in fields(Charge))
 class Change:
     """A transaction that may change a ledger: its state, and charges that are added to its history."""
 
-    def __init__(self, run: Run, state: State, now: Callable[[Run], datetime]) -> None:
-        self.run, self.state, self._now = run, state, now
+    def __init__(self, run: Run, state: State, now: Callable[[Run], datetime], path: Path | str) -> None:
+        self.run, self.state, self.path, self._now = run, state, path, now
 
     @property
     def number(self) -> int:
@@ -141,7 +141,7 @@ class Store:
 
         def filled(run: Run) -> None:
             run("INSERT INTO ledger VALUES (1, '', '')")
-            fill(Change(run, state, self._db.now))
+            fill(Change(run, state, self._db.now, self.path))
             _write(run, state)
 
         exists = (
@@ -177,7 +177,7 @@ class Store:
         """
         try:
             with self._db.transaction(TABLES, write=True) as run:
-                change = Change(run, self._state(run, self._db.locks), self._db.now)
+                change = Change(run, self._state(run, self._db.locks), self._db.now, self.path)
                 before = change.state.charges, list(change.state.leaving)
                 yield change
                 if (change.state.charges, change.state.leaving) != before:

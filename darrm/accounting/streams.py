@@ -9,6 +9,7 @@ from darrm._validation import shown, truth
 from darrm.accounting.accounts import checked_note
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
+from darrm.accounting.ledger_charging import add, charge, enter_ids
 from darrm.accounting.ledger_ids import Batch, Entered, batch_of
 from darrm.accounting.released_once import check_ids
 from darrm.design.design import Design
@@ -57,12 +58,12 @@ class Stream:
             if batch is None:
                 rows = self._passed(charged, n)
             else:
-                rows = ledger._enter(change, batch, n, again=self._again, skip=not self._goes_on)
+                rows = enter_ids(change, batch, n, again=self._again, skip=not self._goes_on)
             if rows.skipped < n:
                 if batch is None and not self._again:
                     check_ids(state, self._account)
                 stream = self._name if batch is None else None
-                ledger._add(change, self._account, n - rows.skipped, "", rows, batch, stream=stream)
+                add(change, self._account, n - rows.skipped, "", rows, batch, stream=stream)
                 if batch is None:
                     state.streams[self._name] = max(charged, self._at + n)
         if rows.skipped and not self._warned:
@@ -81,7 +82,7 @@ class Stream:
 
     def _charge_keyed(self, n: int, ids: Texts, tags: bytes) -> None:
         with closing(Batch(ids, tags)) as batch, self._ledger._store.changing() as change:
-            self._ledger._charge(change, self._account, n, "", batch, again=False)
+            charge(change, self._account, n, "", batch, again=False)
 
     def _passed(self, charged: int, n: int) -> Entered:
         """The treatment of n rows without ids, by the number of charged rows of the stream."""

@@ -135,6 +135,9 @@ TESTS = {
     "darrm/accounting/composition.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],
     "darrm/accounting/pate.py": ["tests/accounting/test_accounting_pate.py"],
     "darrm/accounting/ledger.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
+    "darrm/accounting/ledger_charging.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
+    "darrm/accounting/ledger_making.py": [*LEDGER, "tests/accounting/test_ledger_fallback.py"],
+    "darrm/accounting/ledger_reading.py": [*LEDGER, "tests/accounting/test_ledger_mixed.py"],
     "darrm/accounting/ledger_state.py": [
         *LEDGER,
         "tests/accounting/test_ledger_mixed.py",
