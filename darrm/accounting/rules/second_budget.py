@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
 from darrm.accounting.accounts import Account, Labels, NoisyLabels
 from darrm.accounting.ledger_state import NOTHING_CHARGED, State
@@ -16,6 +17,7 @@ from darrm.errors import BudgetError, InputError
 from darrm.numerics.printed import exactly
 from darrm.problem.decision import AnyProblem
 
+Remaining: TypeAlias = Callable[[State, Labels | NoisyLabels], int | None]  # of a rule, within one budget
 _OF_ANY: dict[str, AnyProblem] = {}  # that of a design for any voters, with what this process certified of it
 _BEYOND = (
     "That is beyond the second budget of this ledger, epsilon {}: the total if only the affected voters randomize as "
@@ -36,9 +38,7 @@ def check(state: State, account: Account, n: int, check: Callable[[State, Accoun
             raise BudgetError(f"{error} {_BEYOND.format(exactly(second.total_epsilon))}") from None
 
 
-def within_both(
-    state: State, account: Labels | NoisyLabels, remaining: Callable[[State, Labels | NoisyLabels], int | None]
-) -> int | None:
+def within_both(state: State, account: Labels | NoisyLabels, remaining: Remaining) -> int | None:
     """The number of further labels within both budgets, by ``remaining`` of the rule within one; None if unlimited."""
     first = remaining(state, account)
     if first is None:
@@ -50,9 +50,7 @@ def within_both(
     return min([first, *(left for left in seconds if left is not None)])
 
 
-def left_in_print(
-    state: State, account: Account, n: int, remaining: Callable[[State, Labels | NoisyLabels], int | None]
-) -> str:
+def left_in_print(state: State, account: Account, n: int, remaining: Remaining) -> str:
     """The number of labels left, for print, after ``n`` more were counted already."""
     if not isinstance(account, Labels):
         return ""
