@@ -19,9 +19,9 @@ from darrm.certificate.certificate import verify as verify
 from darrm.certificate.scaling import repair as repair
 from darrm.design.design import DecisionDesign as DecisionDesign
 from darrm.design.design import Design as Design
-from darrm.design.design import load as load
 from darrm.design.listed import GammaProgram as GammaProgram
 from darrm.design.listed import linear_program as linear_program
+from darrm.design.loading import load as load
 from darrm.design.solve import solve as solve
 from darrm.errors import BudgetError as BudgetError
 from darrm.errors import CertificateError as CertificateError

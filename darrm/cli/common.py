@@ -322,14 +322,14 @@ def load_release(file: Path) -> Design | Noisy:
         from darrm.mechanisms.confident_noisy_max import load_noisy_max
 
         return load_noisy_max(file)
-    from darrm.design.design import load
+    from darrm.design.loading import load
 
     return load(file)
 
 
 def load_majority(file: Path, what: str) -> Design:
     """The design of a majority in ``file``; `InputError` for a decision, which ``what`` does not take."""
-    from darrm.design.design import load
+    from darrm.design.loading import load
 
     design = load(file)
     if design.encoding.name != "gamma":

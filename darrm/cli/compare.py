@@ -166,7 +166,7 @@ def _own(text: str) -> tuple[str, Any]:
         raise InputError(f"--extra must be NAME=g0,...,gK or NAME=FILE. Got {text!r}. Pass e.g. mine=1,0.5,0.5,1.")
     if not Path(table).is_file():
         return name, typed.numbers(f"--extra {name}", table)
-    from darrm.design.design import load
+    from darrm.design.loading import load
 
     return name, load(table).table
 

@@ -163,7 +163,7 @@ def _wrong(table: NDArray[np.float64], votes: Votes, truth: Labels) -> float:
 def _release(answer: Plan, table: VotesTable, out: Path | None) -> Labels:
     """The labels, made with the design as it is read back from its file and verified again."""
     from darrm import votes
-    from darrm.design.design import load
+    from darrm.design.loading import load
     from darrm.mechanisms.decision import PrivateDecision
 
     with tempfile.TemporaryDirectory() as scratch:

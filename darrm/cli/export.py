@@ -25,7 +25,7 @@ def command(file: Path, out: Path, as_json: bool) -> None:
     FILE may also be a table of darrm table. Then there is a row for each problem, with columns gamma_0 to gamma_K of
     the largest K, empty where K is smaller. darrm verify verifies such a table; export does not.
     """
-    from darrm.design.design import load
+    from darrm.design.loading import load
     from darrm.storage.atomic import resolved
     from darrm.storage.frames import write
     from darrm.storage.kinds import kind_of

@@ -32,7 +32,7 @@ def command(file: Path, epsilons: str | None, kind: str, plot: Path | None, as_j
     """
     import numpy as np
 
-    from darrm.design.design import load
+    from darrm.design.loading import load
     from darrm.show.plots import plot_profile
 
     whole = load(file)

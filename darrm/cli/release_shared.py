@@ -92,7 +92,7 @@ def command(
     from darrm import votes
     from darrm.accounting.ledger import Ledger
     from darrm.cli.outputs import refuse_ledger
-    from darrm.design.design import load
+    from darrm.design.loading import load
     from darrm.interop import Parties, shared_labels
     from darrm.show.wording import budgets, voters_of
     from darrm.storage.atomic import check_place, is_device

@@ -39,7 +39,7 @@ def command(
     mechanisms. It also shows the privacy profile, the cumulative privacy loss of many labels with fresh and with fixed
     voters, the worst case, and how to verify the design.
     """
-    from darrm.design.design import load
+    from darrm.design.loading import load
     from darrm.show.report import write
 
     if out is None:

@@ -48,7 +48,7 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
     if file.suffix.lower() in _TABLES:
         return _table(file, jobs, as_json)
     from darrm.cli.shown import show, worst_case
-    from darrm.design.design import load
+    from darrm.design.loading import load
 
     try:
         design = load(file)

@@ -6,19 +6,15 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem import encodings
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names
 from darrm.problem.decision import DecisionProblem
 from darrm.storage import frames
-
-if TYPE_CHECKING:
-    from darrm.design.design import Design
 
 
 class ForAnalysis(ABC):
@@ -72,33 +68,32 @@ class ForAnalysis(ABC):
         frames.write_csv(path, self.columns())
 
 
-def columns(design: Design) -> dict[str, list[Any]]:
-    """`ForAnalysis.columns` of a design."""
-    problem, gamma = design.problem, design.table
-    if design.encoding is encodings.GAMMA:
-        chances = design.release_probabilities.T.tolist()
-        return {
-            "ones": list(range(gamma.size)),
-            "gamma": gamma.tolist(),
-            **dict(zip(("probability_0", "probability_1"), chances, strict=True)),
-        }
-    every = tuple(group.count for group in problem.groups)
-    tables: list[tuple[tuple[int, ...], Array]] = [(every, design.table)]
-    if design.absent:
-        present = [counts for counts in product(*(range(count + 1) for count in every)) if any(counts)]
-        alone = design.without_votes if problem.binary else design.answers_without_votes
-        tables = [((0,) * len(every), np.array(alone))]
-        tables += [(counts, design.with_present(counts).table) for counts in present]
-    return (_of_two if problem.binary else _of_several)(problem, tables, absent=design.absent)
+def columns_of_gamma(gamma: Array, chances: Array) -> dict[str, list[Any]]:
+    """The columns of a noise function and of its release probabilities."""
+    return {
+        "ones": list(range(gamma.size)),
+        "gamma": gamma.tolist(),
+        **dict(zip(("probability_0", "probability_1"), chances.T.tolist(), strict=True)),
+    }
+
+
+def columns_of_counts(
+    problem: DecisionProblem, tables: Iterable[tuple[tuple[int, ...], Array]], *, absent: bool
+) -> dict[str, list[Any]]:
+    """The columns of a decision, of whose voters some may be ``absent``.
+
+    ``tables`` holds the probabilities for each vector of present voters, without an axis for groups with no voter
+    present.
+    """
+    return (_of_two if problem.binary else _of_several)(problem, tables, absent=absent)
 
 
 def _of_two(
     problem: DecisionProblem, tables: Iterable[tuple[tuple[int, ...], Array]], *, absent: bool
 ) -> dict[str, list[Any]]:
-    """The columns of a decision between two answers.
+    """The columns of a decision between two answers, whose tables hold the probabilities of answer 1.
 
-    ``tables`` holds the probabilities of answer 1 for each vector of present voters, without an axis for groups with no
-    voter present. The numbers of present voters are columns only where voters may be ``absent``.
+    The numbers of present voters are columns only where voters may be ``absent``.
     """
     groups = range(1, len(problem.groups) + 1)
     names = [*(f"present_{g}" for g in groups), *(f"ones_{g}" for g in groups)]
@@ -140,12 +135,3 @@ def _of_several(
         parts.append([*who.T.tolist(), *votes.reshape(len(votes), -1).T.tolist(), *chances.T.tolist()])
     columns = {name: [value for part in parts for value in part[at]] for at, name in enumerate(names)}
     return columns if absent else {name: columns[name] for name in names[groups:]}
-
-
-def check_design_file(path: str | os.PathLike[str]) -> None:
-    """`InputError` for a file name of a table: a design saved under it could be taken for a table."""
-    if frames.ending_of(path) in frames.TABLES:
-        raise InputError(
-            f"A design file is JSON. Got {str(path)!r}. Pass a name that ends in .json; to_csv and darrm export write "
-            "tables for analysis, from which nothing can be released."
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 from typing import Any
 
@@ -11,6 +12,7 @@ from darrm.problem.decision import AnyProblem, DecisionProblem
 from darrm.problem.groups import VoterGroup, plain_values
 from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
+from darrm.storage import frames
 from darrm.storage.sealed_json import MAX_BYTES
 
 FORMAT, VERSION = "darrm-design", 2
@@ -32,6 +34,15 @@ def headed(values: dict[str, object], form: str | None = None, edition: int | No
     }
     edition = VERSION if edition is None else edition
     return {"format": form or FORMAT, "version": edition, **values, "made_with": made_with}
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """`InputError` for a file name of a table: a design saved under it could be taken for a table."""
+    if frames.ending_of(path) in frames.TABLES:
+        raise InputError(
+            f"A design file is JSON. Got {str(path)!r}. Pass a name that ends in .json; to_csv and darrm export write "
+            "tables for analysis, from which nothing can be released."
+        )
 
 
 def check_filed(problem: object) -> None:

@@ -7,58 +7,46 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from darrm._lazy import view
-from darrm._validation import array, choice, real, refusal, shown, whole
-from darrm.certificate.certificate import Certificate, beyond_profile, certificate_of
-from darrm.certificate.scaling import rounded_all
+from darrm._validation import choice, real, shown, whole
+from darrm.certificate.certificate import Certificate
 from darrm.design.absent import attendances
-from darrm.design.columns import ForAnalysis, check_design_file, columns
+from darrm.design.answers import Answers
+from darrm.design.checks import of_a_majority, proved
+from darrm.design.columns import ForAnalysis, columns_of_counts, columns_of_gamma
 from darrm.design.content import (
-    AGAIN,
-    FORMAT,
-    VERSION,
-    certificate_size,
+    check_ending,
     check_filed,
-    check_same,
     headed,
     problem_in_file,
-    problem_of,
-    profile_of,
 )
 from darrm.design.costs import costs_in, expected_cost, reversals_of
-from darrm.errors import CertificateError, InputError
+from darrm.design.rounding import bits_of, rounded
+from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
-from darrm.objectives.stored import from_dict
 from darrm.objectives.under_priors import Paper
 from darrm.priors import Prior
-from darrm.priors import from_dict as prior_from_dict
 from darrm.priors.prior import OBJECTIVES, errors
 from darrm.problem import encodings
-from darrm.problem.class_votes import all_votes, class_probabilities
-from darrm.problem.counts import Counts
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import checked_present
-from darrm.problem.limits import by_kind, guarantees, profile_limits, profile_points
+from darrm.problem.limits import by_kind, profile_points
 from darrm.problem.noise_function import Given
-from darrm.storage.sealed_json import finite, read, write
+from darrm.storage.sealed_json import finite, write
 
 MOST_BITS = 50  # of a rounded table
-_WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are equally likely, or another prior."
 SHAPES = ("free", "monotone")  # of a noise function
-_OF_A_DECISION = ("Mix it with random answers", "by", "epsilon")  # words of an error
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Design(ForAnalysis):
+class Design(Answers, ForAnalysis):
     """A table that is certified to satisfy the guarantee of its problem; any other table is refused.
 
     The constructor computes the certificate from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
@@ -189,7 +177,7 @@ class Design(ForAnalysis):
         values = np.frombuffer(values.tobytes()).reshape(values.shape)  # nothing can make it writeable again
         of_gamma, asked = encoding is encodings.GAMMA, "ordered" if ordered else shape
         if of_gamma:
-            goal: Any = _of_a_majority(prior, objective)
+            goal: Any = of_a_majority(prior, objective)
             asked = "free" if asked == "ordered" else asked
             if asked == "monotone" and np.any(np.diff(values[problem.K // 2 + 1 :]) < 0):
                 raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
@@ -208,7 +196,7 @@ class Design(ForAnalysis):
             "encoding": encoding,
             "objective": goal,
             "shape": asked,
-            "certificate": _proved(values, problem, encoding, profile),
+            "certificate": proved(values, problem, encoding, profile),
             "gap": real("gap", gap, 0),
             "profile": profile_points(profile),
             "planned_for": planned_for,
@@ -324,57 +312,10 @@ class Design(ForAnalysis):
         """Whether the answer that the objective prefers at given counts is never less likely than another there."""
         return self.shape == "ordered"
 
-    @property
-    def release_probabilities(self) -> Array:
-        """The probabilities of all answers, in a last axis, at each entry of the table, whatever its encoding."""
-        return self.encoding.probabilities(self.table)
-
-    def probabilities(self, counts: ArrayLike) -> Array:
-        """The probabilities of all answers for given votes.
-
-        Parameters
-        ----------
-        counts : array_like of int
-            For two classes the numbers of ones in each group, shape (n, groups) or (groups,). For more the votes for
-            each class in each group, shape (n, groups, classes) or (groups, classes); for one group also (n, classes)
-            or (classes,), or (n, 1, classes).
-
-        Returns
-        -------
-        ndarray, shape (n, answers) or (answers,)
-        """
-        problem = self.problem
-        sizes = np.array([group.count for group in problem.groups])
-        votes = array("counts", counts, None, 0, ends="[)", wholes=True).astype(np.int64)
-        if not problem.binary:
-            return self._of_classes(votes, sizes)
-        if votes.ndim not in (1, 2) or votes.shape[-1] != len(sizes):
-            raise InputError(
-                f"counts must have one column for each of the {len(sizes)} groups. Got shape {votes.shape}."
-            )
-        if np.any(votes > sizes):
-            raise InputError(f"counts must be at most the group sizes {sizes.tolist()}. Got {votes.max(axis=0)}.")
-        return np.asarray(self.release_probabilities[tuple(np.moveaxis(votes, -1, 0))])
-
-    def _of_classes(self, votes: Counts, sizes: Counts) -> Array:
-        problem = self.problem
-        whole = (len(sizes), problem.n_classes)
-        if len(sizes) == 1 and votes.ndim in (1, 2):
-            votes = votes[..., None, :]
-        if votes.ndim not in (2, 3) or votes.shape[-2:] != whole:
-            raise InputError(
-                f"counts must be the votes for each of {whole[1]} classes in each of {whole[0]} groups, shape "
-                f"(n, {whole[0]}, {whole[1]}). Got shape {np.shape(votes)}."
-            )
-        sums = votes.sum(axis=-1)
-        if np.any(sums != sizes):
-            worst = sums.reshape(-1, len(sizes))[np.any(sums != sizes, axis=-1).ravel()][0]
-            raise InputError(f"counts must sum to the sizes of the groups, {sizes.tolist()}. Got {worst.tolist()}.")
-        found = class_probabilities(self.table, problem, votes.reshape(-1, *whole))
-        return np.asarray(found.reshape(*votes.shape[:-2], problem.n_answers))
-
     def columns(self) -> dict[str, list[Any]]:
-        return columns(self)
+        if self.encoding is encodings.GAMMA:
+            return columns_of_gamma(self.table, self.release_probabilities)
+        return columns_of_counts(self.problem, self._tables, absent=self.absent)
 
     @property
     def about(self) -> str:
@@ -395,26 +336,9 @@ class Design(ForAnalysis):
         OutputError
             If the path cannot be written.
         """
-        check_design_file(path)
+        check_ending(path)
         check_filed(self.problem)
         write(path, headed(in_file(self)))
-
-    @property
-    def absent(self) -> bool:
-        """Whether voters may be absent."""
-        return bool(self.fewer)
-
-    @property
-    def without_votes(self) -> float:
-        """The probability of answer 1 if no voter is present."""
-        return self.answers_without_votes[1]
-
-    @property
-    def answers_without_votes(self) -> tuple[float, ...]:
-        """The probabilities of all answers if no voter is present: the answers of least cost are equally likely."""
-        cost = self.objective.costs_without_votes(self.problem)
-        best = [math.isclose(each, cost.min(), rel_tol=1e-12) for each in cost.tolist()]
-        return tuple(one / sum(best) for one in best)
 
     def of_kind(self, kind: str) -> Design:
         """The same table for one kind of change, such as "group 1", where each group has a limit of its own.
@@ -446,7 +370,7 @@ class Design(ForAnalysis):
 
         The draw among classes of equal votes does not count, whose probability can be a third.
         """
-        return max(_bits(each) for each in (self, *self.fewer.values()))
+        return max(bits_of(each.table, each.problem) for each in (self, *self.fewer.values()))
 
     def rounded(self, bits: int) -> Design:
         """The design with probabilities that are multiples of 2^-bits, rounded towards noise, certified as it is drawn.
@@ -485,38 +409,14 @@ class Design(ForAnalysis):
         (54, 16, True)
         """
         bits = whole("bits", bits, 1, MOST_BITS)
-        table = self.table
-        if self.encoding is encodings.SYMMETRIC:
-            problem = self.problem
-            table = class_probabilities(table, problem, all_votes(problem))
-            table = table.reshape(*problem.table_shape, problem.n_answers)
-        held = (*guarantees(self.problem), *profile_limits(self.problem, self.profile))
+        table = rounded(self.table, self.problem, self.profile, bits)
         fewer = {present: other.rounded(bits) for present, other in self.fewer.items()}
-        made = partial(Design, self.problem, rounded_all(table, held, bits), self.objective, self.shape, None)
+        made = partial(Design, self.problem, table, self.objective, self.shape, None)
         first = made(math.inf, self.profile, fewer, planned_for=self.planned_for)
         gap = self.gap + max(0.0, first.expected_cost - self.expected_cost)
         if not gap < math.inf:
             return first
         return made(math.nextafter(gap, math.inf), self.profile, fewer, planned_for=self.planned_for)
-
-    def with_present(self, present: Sequence[int]) -> Design:
-        """The decision for the given numbers of present voters of each group, at least one in all.
-
-        Raises
-        ------
-        InputError
-            If voters may not be absent, or a group has fewer voters.
-        """
-        counts = checked_present(self.problem, present)
-        if counts == tuple(group.count for group in self.problem.groups):
-            return self
-        if not self.absent:
-            raise InputError(
-                f"This decision needs all its {self.problem.K} voters. Got {list(counts)}. Solve it with absent=True."
-            )
-        if not any(counts):
-            raise InputError("No voter is present: answers have the probabilities answers_without_votes.")
-        return self.fewer[counts]
 
     @property
     def reversals(self) -> int:
@@ -527,61 +427,6 @@ class Design(ForAnalysis):
 
 
 DecisionDesign = Design  # the former name of designs of decisions
-
-
-def _of_a_majority(prior: object, name: object) -> Paper:
-    """The objective of a noise function: `paper` ("tv" if not named), or "custom" with the user's own terms.
-
-    An `Objective` of the paper may be passed as ``prior`` or as ``objective``, and then sets both.
-    """
-    for goal in (prior, name):
-        if isinstance(goal, Paper):
-            return goal
-    if not isinstance(prior, Prior):
-        raise refusal("prior", "a prior of darrm.priors", prior, _WHICH_PRIOR)
-    name = "tv" if name is None else name
-    choice("objective", name, (*OBJECTIVES, "custom"))
-    return Paper(prior, str(name))
-
-
-def _bits(design: Design) -> int:
-    """`Design.bits` of one table."""
-    if design.problem.binary:
-        of_gamma = design.encoding is encodings.GAMMA
-        mantissa, exponent = np.frexp(design.table[design.table > 0])
-        whole_numbers = np.ldexp(mantissa, 53).astype(np.int64)
-        zeros = np.log2(whole_numbers & -whole_numbers).astype(np.int64)
-        # Of gamma the probabilities are (1 + gamma) / 2.
-        return int(max(of_gamma, (53 - exponent - zeros + of_gamma).max(initial=0)))
-    exact = design.encoding.exact(design.table, design.problem)
-    denominators = {value.denominator for row in exact for value in row}
-    return max(d.bit_length() - 1 for d in denominators if not d & (d - 1))
-
-
-def _proved(
-    table: Array, problem: AnyProblem, encoding: encodings.Encoding, profile: Sequence[tuple[float, float]]
-) -> Certificate:
-    """The certificate of a table; `CertificateError` if it, or a point of the profile, does not hold."""
-    certificate = certificate_of(table, problem)
-    noise, by, epsilon = ("Scale it down", "with", "m") if encoding is encodings.GAMMA else _OF_A_DECISION
-    for name, kind in problem.kinds.items():
-        own = certificate.kinds.get(name, certificate)
-        if own.holds:
-            continue
-        raise CertificateError(
-            f"This {encoding.key} is not certified ({kind.release_epsilon:.15g}, {kind.delta:.15g})-DP"
-            f"{f' for a change in {name}' * bool(name)}: it needs delta up to {own.needed_delta:.17g}, at "
-            f"{own.worst_case}. {noise} {by} `darrm.repair`, or raise {epsilon} or delta.",
-            problem=problem,
-            certificate=certificate,
-        )
-    if broken := beyond_profile(table, problem, profile):
-        raise CertificateError(
-            f"This {encoding.key} is {broken}. {noise}, or loosen the profile.",
-            problem=problem,
-            certificate=certificate,
-        )
-    return certificate
 
 
 def as_dict(design: Design) -> dict[str, object]:
@@ -621,94 +466,3 @@ def _tables(design: Design) -> dict[str, object]:
         f"{design.encoding.key}_hex": [value.hex() for value in design.table.ravel().tolist()],
         **({"fewer": fewer} if fewer else {}),
     }
-
-
-def load(path: str | os.PathLike[str]) -> Design:
-    """Read a design file, verify its release again, and refuse a file that does not match.
-
-    Gamma, or the table of a decision, is taken from the exact hex values. The certificate and the errors are computed
-    again and compared with the values in the file.
-
-    Returns
-    -------
-    Design
-        A design equal to the saved one.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, foreign, truncated or edited.
-    CertificateError
-        If its release does not satisfy the guarantee of its problem.
-
-    Examples
-    --------
-    >>> import darrm
-    >>> darrm.solve(K=5, m=1, epsilon=0.5).save("gamma.json")
-    >>> design = darrm.load("gamma.json")
-    >>> design.problem.K, design.certificate.holds
-    (5, True)
-    """
-    name = Path(path)
-    content = read(name, FORMAT, VERSION, "design", AGAIN)
-    try:
-        return from_content(content)
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise InputError(f"{name} is not a complete design file ({error!r}). {AGAIN}") from error
-    except ValueError as error:
-        raise InputError(f"{name} is not a valid design file ({error}). {AGAIN}") from error
-
-
-def from_content(content: dict[str, Any]) -> Design:
-    """The design in a file's content, verified again; `InputError` or KeyError if the content does not match it."""
-    problem = problem_of(content["problem"])
-    if "groups" in content["problem"]:
-        ordered = content["ordered"]
-        if type(ordered) is not bool:
-            raise InputError(f"ordered must be true or false. Got {ordered!r}")
-        goal: tuple[Any, str, str | None] = (from_dict(content["objective"]), "ordered" if ordered else "free", None)
-        same: tuple[str, ...] = ("table", "absent", "certificate")
-    else:
-        goal = (prior_from_dict(content["prior"]), content["shape"], content["objective"])
-        same = ("gamma", "shape", "error", "disagreement", "certificate")
-    design = _made(content, problem, goal, profile_of(content))
-    now = as_dict(design)
-    size = certificate_size(problem)
-    for key in same:
-        # Earlier versions wrote errors with their sign.
-        then = abs(content[key]) if key == "error" and isinstance(content[key], float) else content[key]
-        check_same(key, now[key], then, 1.0 if key in ("error", "disagreement") else size)
-    return design
-
-
-def _made(
-    part: dict[str, Any],
-    problem: AnyProblem,
-    goal: tuple[Any, str, str | None],
-    profile: tuple[tuple[float, float], ...],
-    present: tuple[int, ...] | None = None,
-) -> Design:
-    """The design in a part of a file, for all voters or for the present ones."""
-    key = encodings.of(problem, ()).key
-    table = np.array([float.fromhex(value) for value in part[f"{key}_hex"]])
-    if part["gap"] is not None and type(part["gap"]) is not float:
-        raise InputError(f"gap must be a number with a decimal point, or null. Got {part['gap']!r}")
-    parts = [] if key == "gamma" or present is not None else part.get("fewer", [])
-    if any(other.keys() != {"present", "gap", "expected_cost", "table_hex"} for other in parts):
-        raise InputError("a table for fewer voters must have present, gap, expected_cost and table_hex alone")
-    if any(type(count) is not int for other in parts for count in other["present"]):
-        raise InputError("present must be integers without a decimal point")
-    objective, shape, name = goal
-    fewer = {}
-    for other in parts:
-        there = tuple(other["present"])
-        own = (objective.with_present(there), shape, name)
-        fewer[there] = _made(other, problem.with_present(there), own, profile, there)
-    if len(fewer) != len(parts):
-        raise InputError("fewer has two tables for the same present voters")
-    gap = math.inf if part["gap"] is None else part["gap"]
-    made = (problem, encodings.in_form(table, problem), objective, shape, name, gap, profile, fewer)
-    design = Design(*made, planned_for=part.get("planned_for", ""))
-    if key == "table":
-        check_same("expected_cost", design.expected_cost, part["expected_cost"])
-    return design

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, Self
 
-from darrm.design.columns import check_design_file
-from darrm.design.content import headed
+from darrm.design.content import check_ending, headed
 from darrm.errors import InputError
 from darrm.mechanisms.counted_votes import OfCounts
 from darrm.storage import sealed_json
@@ -48,7 +47,7 @@ class Filed(OfCounts):
                 "A file cannot count the labels that were given, and each object that is made from it would give as "
                 f"many as its cap. Got {self!r}. Make it without answers: then all queries are charged."
             )
-        check_design_file(path)
+        check_ending(path)
         sealed_json.write(path, headed(self.as_dict(), FORMAT, VERSION))
 
     @classmethod

@@ -314,7 +314,7 @@ WORK = {
     "constraints": "darrm.constraints.rows.blocks",
     "audit": "darrm.labels.audit",
     "demo": "darrm.planning.planner.plan",
-    "verify": "darrm.design.design.load",
+    "verify": "darrm.design.loading.load",
     "verify --independent": "darrm.independent.check",
     "release": "darrm.votes.blocks",
     "key": "darrm.mechanisms.label_key.LabelKey.create",
@@ -363,7 +363,7 @@ def test_a_folder_that_is_missing_is_told_before_the_work(run: Run, monkeypatch:
 def test_a_defect_says_what_to_do_and_where_it_is(
     run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("darrm.design.design.load", lambda path: 1 / 0)
+    monkeypatch.setattr("darrm.design.loading.load", lambda path: 1 / 0)
     assert main(["verify", "gamma.json"]) == 70
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("darrm: This is a defect of darrm, not of your input: ZeroDivisionError")

@@ -17,7 +17,8 @@ import darrm
 from darrm.accounting import Ledger, compose, max_queries
 from darrm.accounting.profile import privacy_profile
 from darrm.cli import main
-from darrm.design.design import from_content, in_file
+from darrm.design.design import in_file
+from darrm.design.loading import from_content
 from darrm.problem.class_votes import all_votes, class_probabilities
 
 Floats = np.ndarray[Any, Any]

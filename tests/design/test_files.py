@@ -510,9 +510,9 @@ def test_a_guarantee_that_was_tightened_is_refused(forge: Forge) -> None:
 def test_loading_verifies_anew(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text(text, encoding="utf-8")
     asked = []
-    module = sys.modules["darrm.design.design"]
-    honest = module.verify
-    monkeypatch.setattr(module, "verify", lambda *arguments: asked.append(arguments) or honest(*arguments))
+    module = sys.modules["darrm.design.checks"]
+    honest = module.certificate_of
+    monkeypatch.setattr(module, "certificate_of", lambda *arguments: asked.append(arguments) or honest(*arguments))
     darrm.load(path)
     assert len(asked) == 1
 

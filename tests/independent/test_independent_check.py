@@ -21,7 +21,8 @@ from oracles import several_classes
 
 import darrm
 from darrm.cli import main
-from darrm.design.design import from_content, in_file
+from darrm.design.design import in_file
+from darrm.design.loading import from_content
 from darrm.errors import InputError
 from darrm.independent import check, cost, needed_delta
 from darrm.independent.content import Group, Release, of_noise_function, releases, vectors

@@ -12,7 +12,8 @@ import pytest
 from oracles import decisions
 
 import darrm
-from darrm.design.design import from_content, in_file
+from darrm.design.design import in_file
+from darrm.design.loading import from_content
 from darrm.problem.limits import guarantees
 
 GROUPS = ((2, 1.0, 0.0, 1), (3, 0.7, 0.0, 1))

@@ -212,6 +212,8 @@ TESTS = {
     "darrm/constraints/usual.py": DECISIONS,
     "darrm/design/cuts.py": DECISIONS,
     "darrm/design/program.py": [*DECISIONS, "tests/design/test_class_designs.py", *EDGES],
+    "darrm/design/answers.py": DECISIONS,
+    "darrm/design/loading.py": ["tests/design/test_files.py", *FORGED],
     "darrm/design/design.py": [
         *DECISIONS,
         "tests/design/test_files.py",
