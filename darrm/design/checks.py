@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from darrm._validation import choice, refusal
 from darrm.certificate.certificate import Certificate, beyond_profile, certificate_of
-from darrm.errors import CertificateError
+from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
+from darrm.objectives import Objective
 from darrm.objectives.under_priors import Paper
 from darrm.priors import Prior
 from darrm.priors.prior import OBJECTIVES
@@ -44,16 +48,28 @@ def proved(
     return certificate
 
 
-def of_a_majority(prior: object, name: object) -> Paper:
-    """The objective of a noise function: `paper` ("tv" if not named), or "custom" with the user's own terms.
+def of_a_majority(table: Array, problem: AnyProblem, prior: object, name: object, shape: str) -> tuple[Any, str]:
+    """The objective and the shape of a noise function: `paper` ("tv" if not named), or "custom" with own terms.
 
     An `Objective` of the paper may be passed as ``prior`` or as ``objective``, and then sets both.
     """
-    for goal in (prior, name):
-        if isinstance(goal, Paper):
-            return goal
-    if not isinstance(prior, Prior):
-        raise refusal("prior", "a prior of darrm.priors", prior, _WHICH_PRIOR)
-    name = "tv" if name is None else name
-    choice("objective", name, (*OBJECTIVES, "custom"))
-    return Paper(prior, str(name))
+    goal = next((goal for goal in (prior, name) if isinstance(goal, Paper)), None)
+    if goal is None:
+        if not isinstance(prior, Prior):
+            raise refusal("prior", "a prior of darrm.priors", prior, _WHICH_PRIOR)
+        name = "tv" if name is None else name
+        choice("objective", name, (*OBJECTIVES, "custom"))
+        goal = Paper(prior, str(name))
+    if shape == "monotone" and np.any(np.diff(table[problem.K // 2 + 1 :]) < 0):
+        raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
+    return goal, "free" if shape == "ordered" else shape
+
+
+def of_a_decision(table: Array, problem: AnyProblem, prior: object, objective: object, shape: str) -> tuple[Any, str]:
+    """The objective and the shape of a decision, whose objective may come in the place of a prior."""
+    goal = prior if objective is None else objective
+    if not isinstance(goal, Objective):
+        raise InputError(f"objective must come from darrm.objectives. Got {goal!r}.")
+    if shape == "monotone":
+        raise InputError('shape "monotone" is for a MajorityProblem. A decision can be "ordered".')
+    return goal.of(problem), shape

@@ -17,7 +17,7 @@ from darrm._validation import choice, real, shown, whole
 from darrm.certificate.certificate import Certificate
 from darrm.design.absent import attendances
 from darrm.design.answers import Answers
-from darrm.design.checks import of_a_majority, proved
+from darrm.design.checks import of_a_decision, of_a_majority, proved
 from darrm.design.columns import ForAnalysis, columns_of_counts, columns_of_gamma
 from darrm.design.content import (
     check_ending,
@@ -176,20 +176,9 @@ class Design(Answers, ForAnalysis):
         encoding, values = encodings.of(problem, table), encodings.table(table, problem)
         values = np.frombuffer(values.tobytes()).reshape(values.shape)  # nothing can make it writeable again
         of_gamma, asked = encoding is encodings.GAMMA, "ordered" if ordered else shape
-        if of_gamma:
-            goal: Any = of_a_majority(prior, objective)
-            asked = "free" if asked == "ordered" else asked
-            if asked == "monotone" and np.any(np.diff(values[problem.K // 2 + 1 :]) < 0):
-                raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
-            if fewer:
-                raise InputError("fewer is for a DecisionProblem: a noise function is defined for all voters only.")
-        else:
-            goal = prior if objective is None else objective
-            if not isinstance(goal, Objective):
-                raise InputError(f"objective must come from darrm.objectives. Got {goal!r}.")
-            if asked == "monotone":
-                raise InputError('shape "monotone" is for a MajorityProblem. A decision can be "ordered".')
-            goal = goal.of(problem)
+        goal, asked = (of_a_majority if of_gamma else of_a_decision)(values, problem, prior, objective, asked)
+        if of_gamma and fewer:
+            raise InputError("fewer is for a DecisionProblem: a noise function is defined for all voters only.")
         made = {
             "problem": problem,
             "table": values,
