@@ -20,19 +20,8 @@ from darrm.design.design import Design
 from darrm.errors import CertificateError
 from darrm.problem.decision import AnyProblem
 
-COLUMNS = (
-    "number",
-    "time",
-    "host",
-    "what",
-    "digest",
-    "n",
-    "note",
-    "stream",
-    "ids",
-    "ids_digest",
-    "lease",
-)  # of the history
+# Of the history.
+COLUMNS = ("number", "time", "host", "what", "digest", "n", "note", "stream", "ids", "ids_digest", "lease")
 
 
 class Balance(NamedTuple):
