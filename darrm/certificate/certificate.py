@@ -15,7 +15,6 @@ from darrm.certificate.engines import engine, search, worst_cases
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
 from darrm.numerics.arithmetic import usual_arithmetic
-from darrm.numerics.arrays import Array
 from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantees, point_text, profile_limits
 from darrm.problem.noise_function import Given
@@ -128,16 +127,10 @@ def verify(release: Given, problem: Problem) -> Certificate:
     (False, 1.0, 0.1525)
     """
     engine(problem)  # refuses what is no problem
-    first = next(iter(problem.kinds.values()))
-    engine(first).check_size(first)
-    return certificate_of(encodings.table(release, first), problem)
-
-
-def certificate_of(table: Array, problem: Problem) -> Certificate:
-    """`verify` of the table of a release that was checked."""
-    each = {}
+    each, table = {}, None
     for (name, kind), limit in zip(problem.kinds.items(), guarantees(problem), strict=True):
         engine(kind).check_size(kind)
+        table = encodings.table(release, kind) if table is None else table
         each[name] = proved(search(table, limit), limit, largest(worst_cases(table, limit)))
     if len(each) == 1:
         return each[""]

@@ -8,6 +8,7 @@ the hockey-stick divergence X(p) - e^epsilon X(p').
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ BAND_TERMS = 24  # largest number of moves for which sums are taken entry by ent
 AVERAGED_TERMS = 24  # number of moves above which tables are averaged too
 ENTRIES_AT_ONCE = 1 << 14
 ROWS_AT_ONCE = 64
+_FEW = 64  # voters, up to which probabilities are kept: those of a table of designs are few
+_binomials = lru_cache(maxsize=16)(binomials)
 
 
 class Reach(NamedTuple):
@@ -63,7 +66,8 @@ class Moves:
     def __init__(self, problem: MajorityProblem, negligible: float) -> None:
         self._Delta = problem.Delta
         most = problem.max_affected if problem.Delta else 0
-        self.pmf, self.moved, tail = binomials(most, problem.Delta, negligible)
+        found = _binomials if most <= _FEW else binomials
+        self.pmf, self.moved, tail = found(most, problem.Delta, negligible)
         self.terms, self.beyond = self.pmf.shape[1], 2 * tail
         self._chances = np.ascontiguousarray(self.pmf.T)
         self.many = self.terms > AVERAGED_TERMS

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from darrm._validation import choice, refusal
-from darrm.certificate.certificate import Certificate, beyond_profile, certificate_of
+from darrm.certificate.certificate import Certificate, beyond_profile, verify
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
@@ -26,7 +26,7 @@ def proved(
     table: Array, problem: AnyProblem, encoding: encodings.Encoding, profile: Sequence[tuple[float, float]]
 ) -> Certificate:
     """The certificate of a table; `CertificateError` if it, or a point of the profile, does not hold."""
-    certificate = certificate_of(table, problem)
+    certificate = verify(table, problem)
     noise, by, epsilon = ("Scale it down", "with", "m") if encoding is encodings.GAMMA else _OF_A_DECISION
     for name, kind in problem.kinds.items():
         own = certificate.kinds.get(name, certificate)

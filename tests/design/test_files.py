@@ -511,8 +511,8 @@ def test_loading_verifies_anew(text: str, path: Path, monkeypatch: pytest.Monkey
     path.write_text(text, encoding="utf-8")
     asked = []
     module = sys.modules["darrm.design.checks"]
-    honest = module.certificate_of
-    monkeypatch.setattr(module, "certificate_of", lambda *arguments: asked.append(arguments) or honest(*arguments))
+    honest = module.verify
+    monkeypatch.setattr(module, "verify", lambda *arguments: asked.append(arguments) or honest(*arguments))
     darrm.load(path)
     assert len(asked) == 1
 
