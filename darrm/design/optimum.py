@@ -66,7 +66,7 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
 def raised(weights: Array, floor: float = WEIGHT_FLOOR) -> Array:
     """The weights as shares of the largest, small ones raised to the resolution of the solver."""
     share = weights / weights.max()
-    low = np.count_nonzero(share < floor)
+    low = int(np.count_nonzero(share < floor))
     if not low:
         return np.asarray(share)
     most = low * float(weights.max())  # infinite for costs near the end of float64: then nothing is raised
