@@ -71,7 +71,7 @@ def real(
     hint : str, optional
         What to do.
     """
-    if type(value) is float and (low < value < high or (value == low and ends[0] == "[")):
+    if type(value) is float and (low < value < high or (value == low < high and ends[0] == "[")):
         return value  # the usual case, in a fraction of the time
     allowed = allowed or _interval(low, high, ends)
     kind = f"a number {allowed}".rstrip()

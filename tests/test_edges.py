@@ -10,6 +10,7 @@ import pytest
 from cases import slow, thorough
 
 import darrm
+from darrm._validation import real
 from darrm.design.design import in_file
 from darrm.independent import Findings, check
 
@@ -207,3 +208,12 @@ def test_one_subnormal_entry_between_ones_does_not_hide_a_broken_guarantee(max_a
     certificate = darrm.verify(gamma, problem)
     assert not certificate.holds
     assert certificate.needed_delta > 1e-3
+
+
+def test_numbers_and_names_at_their_ends() -> None:
+    for low, high in ((1.0, 1.0), (1.0, 0.0)):
+        with pytest.raises(darrm.InputError):
+            real("x", 1.0, low, high, "[)")
+    assert real("x", 1.0, 1.0, 2.0, "[)") == 1.0
+    with pytest.raises(darrm.InputError, match="adjacency must be a text"):
+        darrm.MajorityProblem(3, 1, 1.0, adjacency=np.array(["replace-one"]))  # type: ignore[arg-type]

@@ -141,6 +141,8 @@ class ClassSeparation:
     limit : Limit of a DecisionProblem
     start : ndarray of Decimal or float64, full, optional
         The probabilities of all answers in the place of ``release``, of relative error 1e-50, or 2 u in float64.
+    exact : bool
+        Whether to compute in decimals.
 
     Notes
     -----
@@ -153,12 +155,16 @@ class ClassSeparation:
     with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over affected voters and j of |p_j - q_j|. Of the
     two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken
     for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290, decimals of 60 digits
-    replace float64, and start with the sampled probabilities. So they do in small tables where the limit is so small
-    that rounding would take a part of it. Lemmas D6 to D9 of docs/decisions.md.
+    replace float64, and start with the sampled probabilities. Lemmas D6 to D9 of docs/decisions.md.
     """
 
     def __init__(
-        self, release: ArrayLike | None, limit: Limit[DecisionProblem], start: NDArray[Any] | None = None
+        self,
+        release: ArrayLike | None,
+        limit: Limit[DecisionProblem],
+        start: NDArray[Any] | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
         problem = self._problem = limit.problem
         self._limit, self._given = limit, start is not None
@@ -179,7 +185,7 @@ class ClassSeparation:
                 f"float64; at most {MAX_EXACT_ENTRIES:,} probabilities are certified then. Got {count:,}. Lower "
                 "max_affected, the number of voters or their epsilon."
             )
-        self._exact = self._beyond or in_decimals_anyway(limit, alike=self._alike)
+        self._exact = self._beyond or exact
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
 
@@ -234,6 +240,10 @@ class ClassSeparation:
                         bound = self._with_failures(excess[at, list(answers)].sum())
                         found.append(WorstCase(bound, 0.0, ClassCase(answers, groups), math.nan, math.nan, math.nan))
         return found
+
+    def coarse(self, epsilon: Decimal, delta: float) -> bool:
+        """Whether float64 is coarse beside this limit, and the tables are small."""
+        return in_decimals_anyway(Limit(self._problem, epsilon, delta), alike=self._alike)
 
     def facts(self) -> Facts:
         """The number of answers, and the least probability of one."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate import classes, groups, truths
+from darrm.certificate import classes, finer, groups, truths
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_arithmetic, check_size
 from darrm.errors import InputError
@@ -55,9 +55,9 @@ class Engine(NamedTuple):
     kept_up_to: int = 256
 
 
-_TWO = Engine(groups.check_size, groups.GroupSeparation)
-_SEVERAL = Engine(classes.check_size, classes.ClassSeparation)
-_KNOWN = Engine(truths.check_size, truths.TruthSeparation)
+_TWO = Engine(groups.check_size, finer.by(groups.GroupSeparation))
+_SEVERAL = Engine(classes.check_size, finer.by(classes.ClassSeparation))
+_KNOWN = Engine(truths.check_size, finer.by(truths.TruthSeparation))
 
 
 def _of_decisions(problem: DecisionProblem) -> Engine:

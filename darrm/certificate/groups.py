@@ -117,6 +117,8 @@ class GroupSeparation:
     limit : Limit of a DecisionProblem
     start : ndarray of Decimal or float64, shape (2, *shape of the problem), optional
         The probabilities of both answers in the place of ``release``, of relative error 1e-50, or 2 u in float64.
+    exact : bool
+        Whether to compute in decimals.
 
     Notes
     -----
@@ -127,12 +129,16 @@ class GroupSeparation:
 
     with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all affected voters. Of the two bounds on an
     excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product
-    could be below 1e-290, decimals of 60 digits replace float64. So they do in small tables where the limit is so
-    small that rounding would take a part of it.
+    could be below 1e-290, decimals of 60 digits replace float64.
     """
 
     def __init__(
-        self, release: ArrayLike | None, limit: Limit[DecisionProblem], start: NDArray[Any] | None = None
+        self,
+        release: ArrayLike | None,
+        limit: Limit[DecisionProblem],
+        start: NDArray[Any] | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
         check_size(limit.problem)
         self._problem = limit.problem
@@ -156,7 +162,7 @@ class GroupSeparation:
                 f"float64; at most {MAX_EXACT_ENTRIES:,} multisets of corners are certified then. Got {count:,}. Lower "
                 "max_affected, the number of voters or their epsilon."
             )
-        self._exact = self._beyond or in_decimals_anyway(limit)
+        self._exact = self._beyond or exact
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
         self._kept: list[_Block] | None = None
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
@@ -218,6 +224,10 @@ class GroupSeparation:
             worst = np.argsort(-scores)[:each]
             found += [(self._case_at(block, 1, int(at)), P[at], Q[at]) for at in worst[scores[worst] > above]]
         return found
+
+    def coarse(self, epsilon: Decimal, delta: float) -> bool:
+        """Whether float64 is coarse beside this limit, and the tables are small."""
+        return in_decimals_anyway(Limit(self._problem, epsilon, delta))
 
     def facts(self) -> Facts:
         """The number of answers, two, and the least probability of one."""

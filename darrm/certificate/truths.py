@@ -41,14 +41,16 @@ class TruthSeparation:
     release : array_like
         The table of a decision.
     limit : Limit of a DecisionProblem with a known randomizer
+    exact : bool
+        Whether to compute in decimals from f_k on, and not only f_k.
     """
 
-    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
+    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem], *, exact: bool = False) -> None:
         check_size(limit.problem)
         self._truths = truths_of(limit.problem)
         self._table = encodings.table(release, limit.problem)
         self._limit = Limit(self._truths.problem, limit.epsilon, limit.delta)
-        self._fine = (groups if self._truths.problem.binary else classes).in_decimals_anyway(self._limit)
+        self._exact = exact
 
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         """The worst cases of all separations."""
@@ -64,9 +66,13 @@ class TruthSeparation:
         return self._named(*max(each, key=lambda found: found[0].bound))
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of some cases, in float64 unless that is coarse beside the limit."""
-        found = [self._named(search.glimpse(epsilon), voted) for voted, search in self._each(exact=self._fine)]
-        return largest(found)
+        """The worst of some cases, in float64."""
+        return largest(self._named(search.glimpse(epsilon), voted) for voted, search in self._each(exact=False))
+
+    def coarse(self, epsilon: Decimal, delta: float) -> bool:
+        """Whether float64 is coarse beside this limit, and the tables are small."""
+        limit = Limit(self._truths.problem, epsilon, delta)
+        return groups.in_decimals_anyway(limit) if limit.problem.binary else classes.in_decimals_anyway(limit)
 
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[TruthCase] = ()
@@ -107,7 +113,8 @@ class TruthSeparation:
         return float(max(search.relative_error for _, search in self._each(exact=True)))
 
     def _each(self, *, exact: bool) -> list[tuple[Voted, Any]]:
-        return _separations(self._table.tobytes(), self._table.shape, self._truths.votes, self._limit, exact)
+        whole = self._exact and exact
+        return _separations(self._table.tobytes(), self._table.shape, self._truths.votes, self._limit, exact, whole)
 
     def _named(self, worst: WorstCase, voted: Voted) -> WorstCase:
         """The worst case with the votes of the colluders."""
@@ -121,13 +128,18 @@ class TruthSeparation:
 
 @lru_cache(maxsize=4)
 def _separations(
-    content: bytes, shape: tuple[int, ...], problem: DecisionProblem, limit: Limit[DecisionProblem], exact: bool
+    content: bytes,
+    shape: tuple[int, ...],
+    problem: DecisionProblem,
+    limit: Limit[DecisionProblem],
+    exact: bool,
+    whole: bool,
 ) -> list[tuple[Voted, Any]]:
-    """The separation for each vector of votes of the colluders."""
+    """The separation for each vector of votes of the colluders, of f_k in decimals or computed in them as a whole."""
     truths, found = truths_of(problem), []
     for voted in truths.colluding():
         answers = truths.seen(np.frombuffer(content).reshape(shape), voted, exact=exact)
         start = np.moveaxis(answers, -1, 0) if limit.problem.binary else answers
         kind: Any = GroupSeparation if limit.problem.binary else ClassSeparation
-        found.append((voted, kind(None, limit, start)))
+        found.append((voted, kind(None, limit, start, exact=whole)))
     return found

@@ -22,6 +22,7 @@ from darrm.problem.limits import Limit, Problem, guarantee
 from darrm_solvers.cutting_planes import Rows, stacked
 
 _AT_ONCE = 128  # number of rows of common case families that are added at once
+_LITTLE = 1e-11  # share of noise; more than that may be far above what a steep limit needs
 _FEW, _AHEAD = 64, 6  # number of cases below which each adds those ahead of it, and how many in each direction
 
 
@@ -58,7 +59,7 @@ class Candidates:
         """`table` scaled down until quickly found cases hold: the table that is verified and then released."""
         if self._last is None or self._last[0] is not x:
             table = self.table(x)
-            if self.rounding and x.min() < 1:  # at the limit, or there would be no noise
+            if 0 < self.rounding < _LITTLE and x.min() < 1:  # at the limit, or there would be no noise
                 table = encodings.of(self._limits[0].problem, table).mixed(table, 1 - self.rounding)
             for limit in self._limits:
                 table = shrink(table, limit)

@@ -78,15 +78,17 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
             rows.append(replace(row, design=ordered))
         except BudgetError:
             pass
-    bound = max(0.0, design.expected_cost - design.gap)  # if all votes may be released, nothing is better
     prices = setting.votes_totals(budget.queries, budget.delta, budget.voters)
     if any(price > budget.own(kind) for kind, price in prices.items()):
-        bound = min(bound, least_cost(setting, budget)) if small(setting) else math.nan
+        bound = least_cost(setting, budget) if small(setting) else math.nan
+        bound = bound if math.isnan(bound) else min(bound, design.expected_cost)
         for baseline in raised(setting.model, setting.objective):
             rows += compared.raised(baseline)
         near = [row.name for row in rows[1:] if np.abs(row.table - design.table).max() <= _NEAR]
         rows[0] = replace(rows[0], setting=f"nearly {near[0]}" if near else "")
         rows += compared.noise_in_votes()
+    else:
+        bound = max(0.0, design.expected_cost - design.gap)  # all votes may be released, so nothing is better
     plain = "plain majority" if setting.model.binary else "plain plurality"
     rows.append(compared.row(plain, "no output noise", setting.majority()))
     if budget.voters == "fresh" and setting.base is None:

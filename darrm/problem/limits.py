@@ -23,8 +23,8 @@ _TEXTBOOK = {"bounded": "replace-one", "substitute": "replace-one", "unbounded":
 
 def adjacency_text(adjacency: object) -> str:
     """The neighbouring relation as a text of one line; a common name in another spelling is refused."""
-    if adjacency in ADJACENCIES:
-        return str(adjacency)
+    if type(adjacency) is str and adjacency in ADJACENCIES:
+        return adjacency
     if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
         raise InputError(
             f"adjacency must be a text of one line. Got {adjacency!r}. "

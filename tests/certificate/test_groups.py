@@ -260,7 +260,7 @@ def test_a_limit_far_below_the_rounding_of_float64_is_held_to_without_rounding()
         problem = DecisionProblem(voters, 1e-9, 2e-9)
         table = 0.9 + 1e-8 * rng.random(problem.table_shape)
         true = truth_of(table, problem).excess(problem.epsilon)
-        search = GroupSeparation(table, guarantee(problem))
+        search = GroupSeparation(table, guarantee(problem), exact=True)
         epsilon = guarantee(problem).epsilon
         for found in (largest(search.worst_cases(epsilon)), search.glimpse(epsilon)):
             assert 0 < true <= Decimal(found.bound) <= true * (1 + Decimal(2) ** -52)

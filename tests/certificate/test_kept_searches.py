@@ -52,7 +52,7 @@ def test_an_answer_is_of_the_epsilon_that_was_asked_for(classes: int, monkeypatc
     table = encodings.table(table, problem)
     alone = [largest(engine.separation(table, limit).worst_cases(Decimal(e))).bound for e in ("0.1", "2.0")]
     search: Any = engine.separation(table, limit)
-    worst, asked = search._worst, []
+    worst, asked = search._floats._worst, []
 
     def interrupted(*arguments: Any) -> Any:
         if not asked:
@@ -60,7 +60,7 @@ def test_an_answer_is_of_the_epsilon_that_was_asked_for(classes: int, monkeypatc
             asked.append(largest(search.worst_cases(Decimal("2.0"))).bound)
         return worst(*arguments)
 
-    monkeypatch.setattr(search, "_worst", interrupted)
+    monkeypatch.setattr(search._floats, "_worst", interrupted)
     assert largest(search.worst_cases(Decimal("0.1"))).bound == alone[0]
     assert asked[1] == alone[1] != alone[0]
 

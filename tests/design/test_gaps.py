@@ -390,3 +390,10 @@ def test_costs_near_the_end_of_float64_overflow_nowhere(none: float) -> None:
     assert design.certificate.holds
     assert 0 <= design.gap < math.inf
     assert design.expected_cost - design.gap <= 0.5  # a coin between the classes
+
+
+@pytest.mark.parametrize("m", [1e-10, 2e-12])
+def test_a_steep_limit_is_reached(m: float) -> None:
+    """Rows of a steep limit are rounded by far more than the noise that the certificate needs."""
+    design = darrm.solve(K=63, m=m, epsilon=3.0)
+    assert design.certificate.tight_epsilon > 0.9999 * design.problem.release_epsilon

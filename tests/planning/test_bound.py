@@ -13,6 +13,7 @@ import pytest
 
 import darrm
 from darrm.accounting.search import Budget
+from darrm.planning.at_one_total import at_one_total
 from darrm.planning.bound import least_cost, profile_of_each
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
@@ -184,3 +185,21 @@ def test_a_budget_that_limits_nothing_is_no_error(queries: int, epsilon: float, 
     setting = _setting(darrm.VoterGroup(3, epsilon=math.inf))
     bound = least_cost(setting, Budget(queries, epsilon, delta, "fresh"))
     assert math.isnan(bound) or 0 <= bound <= setting.cost(setting.best_rule()) + 1e-9
+
+
+def test_a_comparison_states_no_bound_where_none_is_known() -> None:
+    """For fixed, private voters it once stated the planned cost, as if no table could be better."""
+    problem, objective = (
+        darrm.DecisionProblem([darrm.VoterGroup(5, 2.0)], 1.0, max_affected=1),
+        darrm.objectives.truth([0.8]),
+    )
+    asked: Any = {"queries": 5, "total_epsilon": 1.0, "total_delta": 1e-5, "objective": objective}
+    assert math.isnan(darrm.compare(problem, **asked, voters="fixed").cost_at_least)
+
+
+def test_the_bound_needs_no_gap_of_the_design() -> None:
+    setting = Setting((darrm.VoterGroup(5, epsilon=1.0),), 5, "replace-one", 3, TRUTH)
+    found = at_one_total(setting, Budget(10, 2.0, 1e-5, "fresh"))
+    assert found.entries[0].design is not None
+    assert math.isinf(found.entries[0].design.gap)
+    assert 0.6 < found.cost_at_least <= found.entries[0].expected_cost
