@@ -7,11 +7,12 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -41,6 +42,7 @@ _OPTIONS: dict[str, Option] = {
     "random_seed": 0,
 }
 _FINER, _RUNS = 2.0**20, 3
+_LOOK = 0.1  # seconds between looks for a signal
 # Iterations, and more for each row and column: HiGHS can go in circles for ever, most of all from the basis before.
 _MOST_AT_FIRST, _MOST_ITERATIONS = (1_000, 1), (10_000, 20)
 # HiGHS ends some solves with kSolveError or kUnknown; each of these has recovered such a case.
@@ -155,7 +157,7 @@ def aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     asked = _Work(do)
     own.works.put(asked)
     try:
-        asked.ended.get()
+        _wait(asked.ended)
     except BaseException:
         # Python would take the process down with a solver at work. HiGHS looks at its limit while it runs.
         asked.stopped = True
@@ -168,6 +170,13 @@ def aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     if isinstance(answer, BaseException):
         raise answer
     return cast(T, answer)
+
+
+def _wait(ended: SimpleQueue[None]) -> None:
+    """Take the entry; a signal that came just before the wait began, and did not end it, is seen soon."""
+    while True:
+        with suppress(Empty):
+            return ended.get(timeout=_LOOK)
 
 
 def run(highs: Highs) -> HighsStatus:
