@@ -49,6 +49,9 @@ class Family(NamedTuple):
     steps : tuple of float
         Rising parameters between which privacy need not fall. A search for the largest parameter tries these first, in
         descending order.
+    mixed : callable, optional
+        Where more noise by the parameter can be less private: maps a parameter to the family of mixtures of its table
+        with random answers.
     """
 
     table: Callable[[float], Array]
@@ -56,6 +59,7 @@ class Family(NamedTuple):
     most: float
     said: Callable[[float], str]
     steps: tuple[float, ...] = ()
+    mixed: Callable[[float], Family] | None = None
 
 
 def always(problem: ByGroups, objective: Objective) -> bool:

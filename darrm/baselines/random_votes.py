@@ -34,7 +34,18 @@ def _family(problem: ByGroups, objective: Objective) -> Family:
             return f"{votes:g} of {K} votes"
         return f"{fewer} or {more} of {K} votes, {at_most(votes, 4)} at the mean"
 
-    return Family(table, 1.0, float(K), said, _steps(K) if len(problem.groups) > 1 else ())
+    def mixed(votes: float) -> Family:
+        """The samples of one size, the next from ``votes`` on, mixed with random answers."""
+        size = _beside(votes, K, C)[1]
+        sample, other = subsampled(K, C, size), "a coin flip" if C == 2 else "a random class"
+        return Family(
+            lambda share: of_all_votes(share * sample + (1 - share) / C, problem),
+            0.9,
+            1.0,
+            lambda share: f"{size} of {K} votes with probability {at_most(share, 4)}, else {other}",
+        )
+
+    return Family(table, 1.0, float(K), said, _steps(K) if len(problem.groups) > 1 else (), mixed)
 
 
 def _steps(K: int) -> tuple[float, ...]:

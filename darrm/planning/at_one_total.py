@@ -12,7 +12,7 @@ import numpy as np
 
 from darrm.accounting.releases import AnyRelease, OneLabel, one_label
 from darrm.accounting.search import Budget, spend
-from darrm.baselines.baseline import Baseline
+from darrm.baselines.baseline import Baseline, Family
 from darrm.baselines.entries import Comparison, Entry, OfKind
 from darrm.baselines.registry import raised
 from darrm.certificate.certificate import verify
@@ -147,18 +147,27 @@ class _Compared:
         return setting.label(table)
 
     def raised(self, baseline: Baseline) -> list[Entry]:
-        """The mechanism of the largest parameter within the budget, as a list of one, or of none."""
+        """The mechanism of the largest parameter within the budget, as a list of one, or of none.
+
+        Of a family with `Family.mixed` also the largest share of the one that would equal the plan, if that is better.
+        """
         family = baseline.family(self.setting.model, self.setting.objective)
+        near = as_costly(self.setting, family, self.cost)
+        found = self._largest(family, family.guess if near is None else near)
+        if family.mixed is not None and near is not None:
+            mixed = family.mixed(near)
+            found = found + self._largest(mixed, mixed.guess)
+        tables = sorted(found, key=lambda one: self.setting.cost(one[1]))
+        return [self.row(baseline.name, said, table, self._spent(epsilon)) for said, table, epsilon in tables[:1]]
+
+    def _largest(self, family: Family, near: float) -> list[tuple[str, Array, float]]:
+        """The largest parameter within the budget in words, with its table and total, as a list of one, or of none."""
 
         def label(parameter: float) -> OneLabel:
             return self._label(self.setting, self.setting.table(family.table(parameter)))
 
-        near = as_costly(self.setting, family, self.cost) or family.guess
         spent = spend(label, self.budget, near, least=_LEAST, most=family.most, **_CLOSELY)
-        if spent is None:
-            return []
-        said = family.said(spent.parameter)
-        return [self.row(baseline.name, said, spent.release.table, self._spent(spent.epsilon))]
+        return [] if spent is None else [(family.said(spent.parameter), spent.release.table, spent.epsilon)]
 
     def _spent(self, cost: float) -> Mapping[str, float] | None:
         """The total of a mechanism by its cost; None where another budget may have decided."""
