@@ -36,7 +36,7 @@ FIGURES = {
     ),
     "For 11 votes that are (0.1, 0)-DP and a majority that is (0.3, 0)-DP, the optimum has an expected error of 0.0413;"
     " double subsampling has 0.0692 and the best randomized response 0.0596.": (
-        "11 votes, each (0.1, 0)-DP, and one release of their majority, (0.3, 0)-DP.",
+        "11 votes, each (0.1, 0)-DP, all of which a record may affect, and one release of their majority, (0.3, 0)-DP.",
         "votes gamma_opt double subsampling of 5 votes randomized response (largest)",
         "expected TV error 0.0413 0.0692 0.0596",
     ),

@@ -119,8 +119,8 @@ def _show_one_label(say: Callable[..., None]) -> None:
     K, [votes] = problem.K, problem.groups
     say(
         f"One label first, the problem of the DaRRM paper: {K} votes, each {wording.pair(votes.epsilon, votes.delta)}"
-        f"-DP, and one release of their majority, {wording.guarantee(problem)}. The true majority is released with "
-        "probability gamma, and a fair coin otherwise.\n"
+        f"-DP, all of which a record may affect, and one release of their majority, {wording.guarantee(problem)}. "
+        "The true majority is released with probability gamma, and a fair coin otherwise.\n"
     )
     rows = common.table(
         *(entry.name for entry in shown), name="votes", title="gamma by votes, minority:majority", title_justify="left"

@@ -202,6 +202,7 @@ def export(ledger: Path | str, out: Path, as_json: bool) -> None:
 
 def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, recovered: Sequence[str] = ()) -> None:
     status = ledger.status()
+    own = status.copy()
     if design is not None:
         status["left"] = ledger.remaining(design)
     balances = ledger.balances()
@@ -229,7 +230,9 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
     budget = wording.listed(_of_each(balances, lambda own: wording.pair(own.total_epsilon, own.total_delta)))
     spent = wording.listed(_of_each(balances, _spent))
     if status["rule"] == "exact":
-        text = _of_one_design(status, budget, spent, [problem for problem, _ in rests_on])
+        text = _of_one_design(own, budget, spent, [problem for problem, _ in rests_on])
+        if status["left"] == 0 and own["left"] != 0:
+            text += " It covers no label of the given file, which is another design, or less noise."
     else:
         neighbours = adjacency_in_print(status["adjacency"])
         whose = wording.voters_of(status, [problem for problem, _ in rests_on])

@@ -78,7 +78,14 @@ def rule(name: str) -> str:
 
 def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
     """(epsilon, delta) of one release in print, rounded up; of every kind of change, if each has its own."""
-    return limits.by_kind(problem, lambda kind: f"({at_least(kind.release_epsilon)}, {at_least(kind.delta, 4)})-DP")
+    return limits.by_kind(problem, lambda kind: f"({at_least(_epsilon(kind))}, {at_least(kind.delta, 4)})-DP")
+
+
+def _epsilon(kind: MajorityProblem | DecisionProblem) -> float:
+    """The epsilon of one release; that of the affected votes, which also holds, where only rounding puts it above."""
+    votes = float(limits.losses(kind.affected))
+    pure = not any(own.Delta for own in kind.affected)
+    return votes if pure and votes < kind.release_epsilon <= votes * (1 + 1e-9) else kind.release_epsilon
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:

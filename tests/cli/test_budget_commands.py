@@ -456,3 +456,26 @@ def test_a_plan_that_no_file_holds_is_refused_before_it_is_made(
     said = refused(capsys, 2, "plan", *voters, *labels, *budget)
     assert "at most 30,000,000 can be read again" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_ledger_shown_with_another_design_keeps_what_it_says_of_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    for epsilon in (0.3, 0.6):
+        problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=1.0)], epsilon=epsilon, max_affected=1)
+        darrm.solve(problem, objective=darrm.objectives.truth([0.7])).save(tmp_path / f"{epsilon}.json")
+    ledger = tmp_path / "ledger.db"
+    design = darrm.load(tmp_path / "0.3.json")
+    darrm.accounting.Ledger.create(ledger, design, total_epsilon=2.0, total_delta=1e-6, voters="fresh").charge(
+        design, 2
+    )
+    said = []
+    for file in ("0.3.json", "0.6.json"):
+        assert main(["ledger", "show", str(ledger), str(tmp_path / file)]) == 0
+        said.append(" ".join(capsys.readouterr().out.split()))
+    own, other = (text.partition("Last charge")[0] for text in said)
+    assert "count the whole budget, (2, 1e-06), instead." in own
+    assert own.split("This holds")[0].strip() in other
+    assert "It covers no label of the given file" in other
+    assert "It covers no label" not in own

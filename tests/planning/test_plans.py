@@ -148,6 +148,16 @@ def test_a_rival_is_gauged_at_its_best_where_its_total_rises_and_falls() -> None
 
 
 @pytest.mark.thorough
+def test_a_sample_may_be_mixed_with_a_coin() -> None:
+    """No size of a sample is within this budget; seven votes and a coin are, and one vote and a coin err in .33."""
+    asked: Any = {**TABLE, "epsilon": 1.0, "base_accuracy": 0.9}
+    rows = darrm.plan(**asked).comparison
+    assert rows is not None
+    assert "7 of 25 votes with probability 0.9" in rows["tuned subsampling"].setting
+    assert rows["planned"].wrong < rows["tuned subsampling"].wrong < 0.182
+
+
+@pytest.mark.thorough
 @pytest.mark.first(0, 2)
 @pytest.mark.parametrize(
     ("epsilon", "wrong", "aggregator"),
