@@ -200,7 +200,8 @@ def release_batches(
 def _checked(mechanism: object) -> PrivateDecision:
     if not isinstance(mechanism, PrivateDecision):
         raise InputError(
-            f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
+            f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}. Count the "
+            "votes for noisy max with darrm.votes.counts, and pass the counts to its release."
         )
     return mechanism
 

@@ -108,7 +108,7 @@ def test_where_no_table_fits_the_better_is_taken(beyond: darrm.planning.Plan, tm
     assert again.problem.answers[-1] == "none"
     ledger = Ledger.create(tmp_path / "ledger.db", again, total_epsilon=8, total_delta=1e-5)
     assert ledger.remaining(again) in (20, 21)
-    with pytest.raises(darrm.InputError, match="its mechanism is not GaussianNoisyMax"):
+    with pytest.raises(darrm.InputError, match="its mechanism is ConfidentNoisyMax, not GaussianNoisyMax"):
         GaussianNoisyMax.load(tmp_path / "plan.json")
     dear = darrm.plan(teachers(60), classes=20, accuracy=0.3, none=0.9, queries=20, total_epsilon=8, total_delta=1e-5)
     assert isinstance(dear.chosen, GaussianNoisyMax)
