@@ -71,8 +71,8 @@ class Ledger(LedgerReading):
         self.path = self._store.path
         if isinstance(self.path, Path) and not self.path.is_file():
             what = "is not a ledger file" if self.path.exists() else "does not exist"
-            hint = "Pass the path of a ledger, or make one: darrm ledger create --help. "
-            hint += "If one was lost, restore a copy of it, or count its whole budget as spent."
+            hint = "Pass the path of a ledger, or make one; if one was lost, restore a copy of it, or count its whole "
+            hint += "budget as spent. Run: darrm ledger create --help"
             raise InputError(f"{path} {what}. {hint}") from None if self.path.exists() else FileNotFoundError(path)
         self._state()
         self._store.history()

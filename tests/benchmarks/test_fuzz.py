@@ -84,16 +84,16 @@ def planted(worker: Any, tmp_path: Path, target: str, cases: int = 60) -> dict[s
 def test_an_accepted_gamma_that_is_not_private_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from darrm.design import design
+    from darrm.design import checks
 
-    honest = design.verify
+    honest = checks.verify
 
     def careless(*given: Any) -> Any:
         found = honest(*given)
         object.__setattr__(found, "holds", True)
         return found
 
-    monkeypatch.setattr(design, "verify", careless)
+    monkeypatch.setattr(checks, "verify", careless)
     assert any("wrong accept" in name for name in planted(worker, tmp_path, "certificate"))
 
 
@@ -101,9 +101,9 @@ def test_an_accepted_gamma_that_is_not_private_is_found(
 def test_an_accepted_decision_that_is_not_private_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from darrm.design import design
+    from darrm.design import checks
 
-    honest = design.verify
+    honest = checks.verify
 
     def careless(*given: Any) -> Any:
         found = honest(*given)
@@ -117,7 +117,7 @@ def test_an_accepted_decision_that_is_not_private_is_found(
     runs = worker.Runs("decision", tmp_path)
     runs.run(case)
     assert runs.outcomes == {"not proved": 1}
-    monkeypatch.setattr(design, "verify", careless)
+    monkeypatch.setattr(checks, "verify", careless)
     runs.run(case)
     assert any("wrong accept" in name for name in runs.findings)
 

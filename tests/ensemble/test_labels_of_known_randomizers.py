@@ -62,7 +62,8 @@ def test_by_m_the_limit_is_that_of_the_known_randomizer_and_pays_for_more_labels
     known, any_voters = fresh(m=m, colluders=1).fit(X, Y), fresh(m=m).fit(X, Y)
     assert known.design_.problem.release_epsilon == pytest.approx(m or 1.0, rel=1e-12)
     assert known.privacy_.queries <= max_queries(known.design_, 4.0, 1e-6, voters="fresh")
-    assert known.privacy_.queries > any_voters.privacy_.queries
+    # Of ten labels of .4 both totals end at their budgets: 4 of any voters, 8 if the assumption fails.
+    assert known.privacy_.queries - any_voters.privacy_.queries >= (m is None)
     assert 4.0 < known.privacy_.otherwise <= 8.0
     any_problem = replace(one_label(known.design_).of_any_voters().problem, epsilon=1.0)
     assert darrm.verify(known.design_.table, any_problem).tight_epsilon <= 2 * (m or 1.0)
