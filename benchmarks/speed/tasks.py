@@ -4,7 +4,7 @@
     python benchmarks/speed/tasks.py --before v1.0      compare with that revision
     python benchmarks/speed/tasks.py --docs
 
-Takes: ten minutes. --docs writes docs/benchmarks.md.
+Takes: five minutes. --docs writes docs/benchmarks.md.
 
 Every run is a process of its own with one thread; sources of before and after take turns, so that what else the
 machine does falls on both, and the best of all runs of each counts. Seconds are of the processor, libraries loaded,
@@ -149,7 +149,7 @@ def seconds(task: Task, sources: Path) -> float:
     environment = {**os.environ, **threads, "PYTHONPATH": path}
     if isinstance(task.make, str):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", task.make], check=True, stdout=subprocess.DEVNULL, env=environment)
+        subprocess.run([sys.executable, "-P", "-c", task.make], check=True, stdout=subprocess.DEVNULL, env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     command = [sys.executable, __file__, "--case", task.name]
