@@ -83,9 +83,10 @@ def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
 
 def _epsilon(kind: MajorityProblem | DecisionProblem) -> float:
     """The epsilon of one release; that of the affected votes, which also holds, where only rounding puts it above."""
-    votes = float(limits.losses(kind.affected))
-    pure = not any(own.Delta for own in kind.affected)
-    return votes if pure and votes < kind.release_epsilon <= votes * (1 + 1e-9) else kind.release_epsilon
+    exact, most = limits.losses(kind.affected), kind.release_epsilon
+    votes = float(exact)
+    stands = votes >= exact and not any(own.Delta for own in kind.affected)
+    return votes if stands and votes < most <= votes * (1 + 1e-9) else most
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:
