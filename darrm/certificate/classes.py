@@ -80,7 +80,7 @@ def _too_large(problem: DecisionProblem, *, alike: bool) -> str:
 
 @lru_cache(maxsize=64)
 def in_decimals_anyway(limit: Limit[DecisionProblem], *, alike: bool = False) -> bool:
-    """Whether tables are computed in decimals because float64 is coarse beside the limit, and they are small."""
+    """Whether float64 is coarse beside the limit, and the tables are small enough for decimals."""
     problem = limit.problem
     of_groups, fails = bits(problem, alike=alike)
     gaps = problem.max_affected * max(sum(abs(float(gap)) for gap in bit.gaps) for bit in of_groups)

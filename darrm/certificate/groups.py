@@ -93,7 +93,7 @@ def _counted(problem: DecisionProblem, reached: int) -> int:
 
 @lru_cache(maxsize=64)
 def in_decimals_anyway(limit: Limit[DecisionProblem]) -> bool:
-    """Whether tables are computed in decimals because float64 is coarse beside the limit, and they are small."""
+    """Whether float64 is coarse beside the limit, and the tables are small enough for decimals."""
     corners, fails = group_corners(limit.problem)
     affected = limit.problem.max_affected
     gaps = affected * max(abs(float(corner.gap)) for own in corners for corner in own)

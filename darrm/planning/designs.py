@@ -369,15 +369,15 @@ def as_costly(setting: Setting, family: Family, cost: float) -> float | None:
     """The least parameter, up to rounding, at which a label of the family costs at most that; None if there is none."""
     low, high = min(1e-4, family.most / 2), family.most
 
-    def less(parameter: float) -> bool:
+    def as_cheap(parameter: float) -> bool:
         return setting.cost(setting.table(family.table(parameter))) <= cost
 
-    if not less(high):
+    if not as_cheap(high):
         return None
     while high > low * (1 + 1e-5):
         check_time()
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if less(middle) else (middle, high)
+        low, high = (low, middle) if as_cheap(middle) else (middle, high)
     return high
 
 
