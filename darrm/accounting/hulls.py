@@ -9,7 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.accounting.profile import Point, Region, inside, loss
+from darrm.accounting.profile import Point, Region, inside, largest_loss
 from darrm.numerics.deadline import check_time
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
@@ -75,7 +75,7 @@ def _of_counts(lowest: dict[Fraction, Fraction]) -> Region:
         outer,
         tuple(point for point in inner if point.x > point.y),
         delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
-        largest_loss=max((loss(point) for point in outer), default=0.0),
+        largest_loss=largest_loss(outer),
     )
 
 

@@ -6,11 +6,12 @@ multisets, with their probabilities.
 
 from __future__ import annotations
 
-import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
-from darrm.numerics.exact import decimals
+from darrm.numerics.exact import decimals, exponential
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import guarantee, losses
@@ -241,29 +242,34 @@ def _region(search: Separation, problem: AnyProblem, tolerance: float, max_direc
     pure = not any(kind.Delta for kind in problem.affected) and votes < last
     last = votes if pure else last
 
-    def separate(epsilon: Decimal) -> _Direction:
-        worst = search.worst(epsilon)
-        reached = getattr(worst.case, "reached", ())  # a decision's
-        return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
+    def separate(*epsilons: Decimal) -> list[_Direction]:
+        return [
+            # Cases of a decision have numbers of affected voters.
+            _Direction(
+                a, exponential(a), Decimal(worst.bound), worst.p_side, worst.q_side, getattr(worst.case, "reached", ())
+            )
+            for a, worst in zip(epsilons, search.worst_at_each(epsilons), strict=True)
+        ]
 
-    start, end, own = separate(Decimal(0)), separate(max(last, Decimal(0))), guarantee(problem).epsilon
+    (start, end), own = separate(Decimal(0), max(last, Decimal(0))), guarantee(problem).epsilon
     if pure:
         end = replace(end, delta=min(Decimal(0), end.delta))
-    elif _LEAST <= own < last and (at_own := separate(own)).delta <= 0:  # no loss is larger
-        end = at_own
-    directions = [start, end]
-    queue = [_slack(start, end, floor)]
-    while queue and len(directions) < max_directions:
+    elif _LEAST <= own < last:
+        (at_own,) = separate(own)
+        end = at_own if at_own.delta <= 0 else end  # no loss is larger
+    directions, gaps = [start, end], [_gap(start, end, floor)]
+    while gaps and len(directions) < max_directions:
         check_time()
-        slack, epsilon, left, right = heapq.heappop(queue)
-        if -slack <= tolerance * max(min(left.x, 1 - left.y), 1e-300):
-            break
-        middle = separate(epsilon)
-        directions.append(middle)
-        for pair in ((left, middle), (middle, right)):
-            item = _slack(*pair, floor)
-            if pair[1].epsilon - pair[0].epsilon > _NARROW:
-                heapq.heappush(queue, item)
+        gaps = [gap for gap in gaps if gap.size > tolerance * max(min(gap.left.x, 1 - gap.left.y), 1e-300)]
+        gaps = sorted(gaps, key=lambda gap: -gap.size)[: max_directions - len(directions)]
+        middles = separate(*(gap.between for gap in gaps))
+        directions += middles
+        halves = [
+            half
+            for gap, middle in zip(gaps, middles, strict=True)
+            for half in ((gap.left, middle), (middle, gap.right))
+        ]
+        gaps = [_gap(*half, floor) for half in halves if half[1].epsilon - half[0].epsilon > _NARROW]
     directions.sort(key=lambda direction: direction.epsilon)
     # A loss far above that of the votes without Delta comes from a gamma that rounding kept below 1. It counts as
     # infinite, which is conservative, so that the total has no epsilon of 30 for it.
@@ -279,12 +285,20 @@ def _region(search: Separation, problem: AnyProblem, tolerance: float, max_direc
         outer,
         inner,
         delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
-        largest_loss=max((loss(point) for point in outer), default=0.0),
+        largest_loss=largest_loss(outer),
     )
 
 
-def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
+class _Gap(NamedTuple):
     """The distance of the corner of two lines from the achieved points on them, and the direction between."""
+
+    size: float
+    between: Decimal
+    left: _Direction
+    right: _Direction
+
+
+def _gap(left: _Direction, right: _Direction, floor: Decimal) -> _Gap:
     x, y = _corner(left, right, floor)
     if left.x + left.y > 1:  # at a = 1 its mirror image is achieved too
         left_x, left_y = 1 - left.y, 1 - left.x
@@ -298,7 +312,7 @@ def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, 
         beyond = float(x) - a * float(y) - (left_x - a * left_y)
     else:
         epsilon, beyond = (left.epsilon + right.epsilon) / 2, 0.0
-    return -beyond, epsilon, left, right
+    return _Gap(beyond, epsilon, left, right)
 
 
 def _corner(left: _Direction, right: _Direction, floor: Decimal) -> tuple[Decimal, Decimal]:
@@ -351,11 +365,11 @@ def _point(x: Decimal, y: Decimal) -> Point:
     return Point(float(x), float(y), float(1 - x), float(1 - y))
 
 
-def loss(point: Point) -> float:
-    """Upper bound on the largest finite loss of a corner: ln(x / y), or ln 1 / (1 - x) where y = 0."""
+def largest_loss(corners: Iterable[Point]) -> float:
+    """Upper bound on the finite losses of all corners: of one ln(x / y), or ln 1 / (1 - x) where y = 0."""
     with decimals(Decimal(1)):
-        ratio = Decimal(point.x) / Decimal(point.y) if point.y else 1 / Decimal(point.not_x or 1.0)
-        return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
+        ratios = [Decimal(p.x) / Decimal(p.y) if p.y else 1 / Decimal(p.not_x or 1.0) for p in corners]
+        return math.nextafter(float(max(ratios).ln() + Decimal(4 * 2.0**-53)), math.inf) if ratios else 0.0
 
 
 def inside(attained_x: float, attained_y: float, reached: tuple[int, ...] = ()) -> Point:

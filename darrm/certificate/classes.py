@@ -201,6 +201,9 @@ class ClassSeparation:
     def worst(self, epsilon: Decimal) -> WorstCase:
         return largest(self.worst_cases(epsilon))
 
+    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
+        return [self.worst(epsilon) for epsilon in epsilons]
+
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of all cases, up to rounding of the others."""
         if self._exact:

@@ -55,10 +55,15 @@ class Finer:
         return finer if self._floats.coarse(epsilon, max(0.0, largest(finer).bound)) else found
 
     def worst(self, epsilon: Decimal) -> WorstCase:
-        found = self._floats.worst(epsilon)
-        if found.bound <= self._delta or not self._floats.coarse(epsilon, self._delta):
-            return found
-        return largest(self.worst_cases(epsilon))
+        return self.worst_at_each([epsilon])[0]
+
+    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
+        return [
+            found
+            if found.bound <= self._delta or not self._floats.coarse(epsilon, self._delta)
+            else largest(self.worst_cases(epsilon))
+            for epsilon, found in zip(epsilons, self._floats.worst_at_each(epsilons), strict=True)
+        ]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """That in float64; the worst of all cases where it is coarse."""

@@ -32,7 +32,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.deadline import check_time
-from darrm.numerics.exact import decimals, exponentials, rounded_up
+from darrm.numerics.exact import decimals, exponential, exponentials, rounded_up
 from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, sizes_of
 from darrm.problem.encodings import binary_table
@@ -44,6 +44,7 @@ MAX_EXACT_ENTRIES = 1_000_000  # size of tables in decimals, where products leav
 MAX_FINE_ENTRIES = 20_000  # size of tables in decimals, where float64 would be rounded too much
 _KEPT = 2_000_000  # largest number of entries of tables that are kept for the next epsilon
 _AT_ONCE = 100  # largest number of proposed cases
+_ENTRIES_AT_ONCE = 2**16  # largest number of excesses, of several epsilons, in memory at once
 _LIKELY = 4  # number of states that are computed with rounding
 _SAFE = 1e-290  # smaller products could lose digits, or vanish
 _U = 2.0**-53
@@ -171,21 +172,29 @@ class GroupSeparation:
         """The worst case of each block of states, for both answers together."""
         last = self._last  # local to this call: another thread may call meanwhile
         if last is None or last[0] != epsilon:
-            bounds = _bounds(epsilon, self._exact)
-            last = self._last = epsilon, tuple(self._case(*self._worst(block, bounds)) for block in self._blocks())
+            last = self._last = (
+                epsilon,
+                tuple(self._case(*self._worst(block, [epsilon])[0]) for block in self._blocks()),
+            )
         return last[1]
 
     def worst(self, epsilon: Decimal) -> WorstCase:
         """The worst of `worst_cases`; the cases of the other blocks are not spelled out."""
-        bounds = _bounds(epsilon, self._exact)
-        each = (self._worst(block, bounds) for block in self._blocks())
-        return self._case(*max(each, key=lambda found: self._with_failures(found[-1])))
+        return self.worst_at_each([epsilon])[0]
+
+    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
+        """`worst` at each epsilon, from one pass over the blocks."""
+        by_block = [self._worst(block, epsilons) for block in self._blocks()]
+        return [
+            self._case(*max(found, key=lambda one: self._with_failures(one[-1])))
+            for found in zip(*by_block, strict=True)
+        ]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of the cases that `GroupSearch` finds; of all cases in decimals, and where it does not apply."""
         if self._exact or not self._searches:
             return self.worst(epsilon)
-        bounds, kappa = _bounds(epsilon, self._exact), _kappa(epsilon)
+        bounds, kappa = _Bounds([epsilon], self._exact), _kappa(epsilon)
         found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
         few = sorted(found, key=lambda one: -one[0].excess)[:_LIKELY]
         return largest(self._attained(worst, answer, bounds) for worst, answer in few)
@@ -253,7 +262,7 @@ class GroupSeparation:
         V, W, difference = search.sides(found)
         both = np.full((2, 1), V), np.full((2, 1), W), np.full(1, difference if answer else -difference)
         gaps, reached = self._gaps(found.reached), sum(found.reached)
-        bound = float(bounds.of(_Tables(*both), gaps, reached)[answer, 0])
+        bound = float(bounds.of(_Tables(*both), gaps, reached)[0, answer, 0])
         return WorstCase(
             min(bound, 1.0),
             self._rounding(found.reached, V),
@@ -266,11 +275,17 @@ class GroupSeparation:
     def _rounding(self, reached: tuple[int, ...], p_side: float) -> float:
         return 0.0 if self._exact else 8 * _U * (3 * sum(reached) + 10) * p_side
 
-    def _worst(self, block: _Block, bounds: _Bounds) -> tuple[_Block, int, int, Any]:
-        """The block, and the answer, state and bound of its largest excess."""
-        excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
-        answer, at = divmod(int(np.argmax(excess)), block.tables.difference.size)
-        return block, answer, at, excess[answer].flat[at]
+    def _worst(self, block: _Block, epsilons: Sequence[Decimal]) -> list[tuple[_Block, int, int, Any]]:
+        """The block, and the answer, state and bound of its largest excess, at each epsilon."""
+        size, found = block.tables.difference.size, []
+        once = max(1, _ENTRIES_AT_ONCE // size)
+        for first in range(0, len(epsilons), once):
+            bounds = _Bounds(epsilons[first : first + once], self._exact)
+            excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
+            for own in excess.reshape(len(excess), -1):
+                at = int(own.argmax())
+                found.append((block, *divmod(at, size), own[at]))
+        return found
 
     def _case(self, block: _Block, answer: int, at: int, bound: Any) -> WorstCase:
         tables = block.tables
@@ -420,28 +435,35 @@ def _kappa(epsilon: Decimal) -> float:
 
 
 class _Bounds:
-    """Upper bounds on V - e^epsilon W, rounding included."""
+    """Upper bounds on V - e^epsilon W at each of several epsilons, rounding included."""
 
-    def __init__(self, epsilon: Decimal, exact: bool) -> None:
-        with decimals(epsilon):
-            self._grow = epsilon.exp()
-            self._kappa = self._grow - 1
+    def __init__(self, epsilons: Sequence[Decimal], exact: bool) -> None:
+        self._grow = [exponential(epsilon) for epsilon in epsilons]
+        self._kappa = [exponentials(epsilon)[1] for epsilon in epsilons]
         self._exact = exact
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
-        """Bounds for tables with that many affected voters, whose |p - p'| sum to ``gaps`` at most; both answers."""
-        V, W, D = tables
+        """Bounds for tables with that many affected voters, whose |p - p'| sum to ``gaps`` at most.
+
+        Axes: epsilon, answer, states.
+        """
+        V, W, D = (side.reshape(*shape, -1) for side, shape in zip(tables, ((1, 2), (1, 2), (1,)), strict=True))
         if self._exact:
             with decimals(Decimal(1)):
-                return np.asarray(V * (1 + _EXACT) - W * (self._grow * (1 - _EXACT)))
+                return np.asarray(V * (1 + _EXACT) - W * self._each([grow * (1 - _EXACT) for grow in self._grow]))
         relative = 1.01 * _U * (3 * reached + 12)
-        bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
-        if self._kappa < 1000:
-            kappa = float(self._kappa) * (1 - relative)
+        grow = self._each([min(float(grow), _BEYOND) * (1 - relative) for grow in self._grow])
+        bounds = V * (1 + relative) - W * grow
+        few = [at for at, kappa in enumerate(self._kappa) if kappa < 1000]
+        if few:
+            kappas = self._each([self._kappa[at] * (1 - relative) for at in few])[..., 0]
             absolute = _rounding_of_differences(gaps, reached)
             for answer, sign in ((0, -1.0), (1, 1.0)):
-                np.minimum(bounds[answer], sign * D - W[answer] * kappa + absolute, out=bounds[answer])
+                by_difference = sign * D - W[:, answer] * kappas + absolute
+                bounds[few, answer] = np.minimum(bounds[few, answer], by_difference)
         return bounds
 
+    @staticmethod
+    def _each(values: Sequence[Any]) -> NDArray[Any]:
+        return np.array(values)[:, None, None]
 
-_bounds = lru_cache(maxsize=16)(_Bounds)  # one epsilon for the votes of all colluders

@@ -84,6 +84,9 @@ class Separation(Protocol):
     def worst(self, epsilon: Decimal) -> WorstCase:
         """The worst case of the largest bound, which holds for all neighbours and all sets of answers."""
 
+    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
+        """`worst` at each of several epsilons, which an engine may search at once."""
+
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some cases, found quickly: achieved, and a bound on other cases only if the engine states it."""
 

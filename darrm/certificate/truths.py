@@ -62,8 +62,14 @@ class TruthSeparation:
 
     def worst(self, epsilon: Decimal) -> WorstCase:
         """The worst of all separations."""
-        each = [(search.worst(epsilon), voted) for voted, search in self._each(exact=True)]
-        return self._named(*max(each, key=lambda found: found[0].bound))
+        return self.worst_at_each([epsilon])[0]
+
+    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
+        """`worst` at each epsilon; the cases of votes with a smaller bound are not spelled out."""
+        each = self._each(exact=True)
+        of_votes = zip(*(search.worst_at_each(epsilons) for _, search in each), strict=True)
+        found = [max(zip(of_one, each, strict=True), key=lambda one: one[0].bound) for of_one in of_votes]
+        return [self._named(worst, voted) for worst, (voted, _) in found]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some cases, in float64."""

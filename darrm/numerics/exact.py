@@ -50,16 +50,22 @@ def context(digits: int) -> Context:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
+def exponential(epsilon: Decimal) -> Decimal:
+    """e^epsilon, in the digits of `decimals`; kept, because steps of a search ask again."""
+    with decimals(epsilon):
+        return epsilon.exp()
+
+
+@lru_cache(maxsize=256)
 def exponentials(epsilon: Decimal) -> tuple[float, float]:
     """e^-epsilon and e^epsilon - 1, the float64 nearest to each."""
     shrink, kappa = powers(epsilon)
     return float(shrink), float(kappa)
 
 
-@lru_cache(maxsize=16)
 def powers(epsilon: Decimal) -> tuple[Decimal, Decimal]:
-    """e^-epsilon and e^epsilon - 1, in the digits of `decimals`; kept, because several steps of a solve need them."""
+    """e^-epsilon and e^epsilon - 1, in the digits of `decimals`."""
+    grow = exponential(epsilon)
     with decimals(epsilon):
-        grow = epsilon.exp()
         return 1 / grow, grow - 1
