@@ -117,7 +117,7 @@ def _bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: Array) -> list[tupl
     for epsilon in epsilons:
         check_time()
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
-        worst = search.worst(exact)
+        (worst,) = search.worst(exact)
         attained = _attained(worst, exact)
         low = 0.0 if math.isinf(epsilon) else min(max(0.0, attained), 1.0)
         answer.append((low, min(max(0.0, worst.bound), 1.0)))
@@ -248,7 +248,7 @@ def _region(search: Separation, problem: AnyProblem, tolerance: float, max_direc
             _Direction(
                 a, exponential(a), Decimal(worst.bound), worst.p_side, worst.q_side, getattr(worst.case, "reached", ())
             )
-            for a, worst in zip(epsilons, search.worst_at_each(epsilons), strict=True)
+            for a, worst in zip(epsilons, search.worst(*epsilons), strict=True)
         ]
 
     (start, end), own = separate(Decimal(0), max(last, Decimal(0))), guarantee(problem).epsilon

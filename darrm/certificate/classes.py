@@ -198,11 +198,8 @@ class ClassSeparation:
                 last = self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
         return last[1]
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        return largest(self.worst_cases(epsilon))
-
-    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
-        return [self.worst(epsilon) for epsilon in epsilons]
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        return [largest(self.worst_cases(epsilon)) for epsilon in epsilons]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of all cases, up to rounding of the others."""

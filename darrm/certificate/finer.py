@@ -49,26 +49,22 @@ class Finer:
 
     def worst_cases(self, epsilon: Decimal) -> Sequence[WorstCase]:
         found = self._floats.worst_cases(epsilon)
-        if largest(found).bound <= self._delta or not self._floats.coarse(epsilon, self._delta):
-            return found
-        finer = self._decimals.worst_cases(epsilon)
-        return finer if self._floats.coarse(epsilon, max(0.0, largest(finer).bound)) else found
+        return found if self._is_enough(epsilon, largest(found)) else self._decimals.worst_cases(epsilon)
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        return self.worst_at_each([epsilon])[0]
-
-    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
         return [
-            found
-            if found.bound <= self._delta or not self._floats.coarse(epsilon, self._delta)
-            else largest(self.worst_cases(epsilon))
-            for epsilon, found in zip(epsilons, self._floats.worst_at_each(epsilons), strict=True)
+            found if self._is_enough(epsilon, found) else self._decimals.worst(epsilon)[0]
+            for epsilon, found in zip(epsilons, self._floats.worst(*epsilons), strict=True)
         ]
+
+    def _is_enough(self, epsilon: Decimal, worst: WorstCase) -> bool:
+        """Whether float64 shows that the limit holds, or is fine enough beside the delta that is needed."""
+        return worst.bound <= self._delta or not self._floats.coarse(epsilon, worst.bound)
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """That in float64; the worst of all cases where it is coarse."""
         if self._floats.coarse(epsilon, self._delta):
-            return self.worst(epsilon)
+            return self.worst(epsilon)[0]
         return self._floats.glimpse(epsilon)
 
     def broken(

@@ -178,12 +178,8 @@ class GroupSeparation:
             )
         return last[1]
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        """The worst of `worst_cases`; the cases of the other blocks are not spelled out."""
-        return self.worst_at_each([epsilon])[0]
-
-    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
-        """`worst` at each epsilon, from one pass over the blocks."""
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        """The worst of `worst_cases` at each epsilon; the cases of the other blocks are not spelled out."""
         by_block = [self._worst(block, epsilons) for block in self._blocks()]
         return [
             self._case(*max(found, key=lambda one: self._with_failures(one[-1])))
@@ -193,7 +189,7 @@ class GroupSeparation:
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of the cases that `GroupSearch` finds; of all cases in decimals, and where it does not apply."""
         if self._exact or not self._searches:
-            return self.worst(epsilon)
+            return self.worst(epsilon)[0]
         bounds, kappa = _Bounds([epsilon], self._exact), _kappa(epsilon)
         found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
         few = sorted(found, key=lambda one: -one[0].excess)[:_LIKELY]

@@ -81,11 +81,11 @@ class Separation(Protocol):
     def worst_cases(self, epsilon: Decimal) -> Sequence[WorstCase]:
         """Worst cases that cover every case: the largest bound holds for all neighbours and all sets of answers."""
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        """The worst case of the largest bound, which holds for all neighbours and all sets of answers."""
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        """At each epsilon the worst case of the largest bound, which holds for all neighbours and all sets of answers.
 
-    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
-        """`worst` at each of several epsilons, which an engine may search at once."""
+        An engine may search several epsilons at once.
+        """
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some cases, found quickly: achieved, and a bound on other cases only if the engine states it."""

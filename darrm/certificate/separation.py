@@ -7,7 +7,7 @@ cases for cuts from the same tables, without a bound. "Excess" is the hockey-sti
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -154,11 +154,8 @@ class CornerSeparation:
             for worst in self._pass.scan(forms, self._settled(forms, attained.bound))
         ]
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        return largest(self.worst_cases(epsilon))
-
-    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
-        return [self.worst(epsilon) for epsilon in epsilons]
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        return [largest(self.worst_cases(epsilon)) for epsilon in epsilons]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some allowed multisets with no voter at (lo,hi), in O(K^2); not a bound for all multisets."""

@@ -36,12 +36,12 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
         complete = False  # Newton's steps use glimpses first, then the whole search
 
         def certified(epsilon: Decimal) -> bool:
-            return search.worst(epsilon).bound <= delta
+            return search.worst(epsilon)[0].bound <= delta
 
         for step_number in count():
             if step_number > _STEPS:
                 return _bisected(certified, epsilon, ceiling)
-            worst = search.worst(epsilon) if complete else search.glimpse(epsilon)
+            worst = search.worst(epsilon)[0] if complete else search.glimpse(epsilon)
             step = _root(worst, delta)
             if step == math.inf:
                 return _bisected(certified, epsilon, ceiling)
@@ -62,7 +62,7 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
             # enough.
             enough = _root(worst, delta - 1.5 * worst.rounding)
             below, epsilon, move = epsilon, min(max(epsilon + move, enough), ceiling), 2 * move
-            worst = search.worst(epsilon)
+            worst = search.worst(epsilon)[0]
         return rounded_up(epsilon) if epsilon - below <= epsilon * _NEARLY else _bisected(certified, below, epsilon)
 
 

@@ -60,14 +60,10 @@ class TruthSeparation:
             for worst in search.worst_cases(epsilon)
         ]
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        """The worst of all separations."""
-        return self.worst_at_each([epsilon])[0]
-
-    def worst_at_each(self, epsilons: Sequence[Decimal]) -> list[WorstCase]:
-        """`worst` at each epsilon; the cases of votes with a smaller bound are not spelled out."""
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        """The worst of all separations at each epsilon."""
         each = self._each(exact=True)
-        of_votes = zip(*(search.worst_at_each(epsilons) for _, search in each), strict=True)
+        of_votes = zip(*(search.worst(*epsilons) for _, search in each), strict=True)
         found = [max(zip(of_one, each, strict=True), key=lambda one: one[0].bound) for of_one in of_votes]
         return [self._named(worst, voted) for worst, (voted, _) in found]
 

@@ -33,7 +33,7 @@ import darrm
 from darrm.accounting import filters, optimal, voters
 from darrm.accounting.curves import Curve, _convex, together
 from darrm.accounting.mixed import curve_of, labels_beside, labels_curve, voters_curve
-from darrm.accounting.profile import Point, Region, loss
+from darrm.accounting.profile import Point, Region, largest_loss
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.accounting.rows import OutcomeRows
 
@@ -247,7 +247,7 @@ def region_of(points: Sequence[tuple[Fraction, Fraction]]) -> Region:
         corners,
         corners,
         max((p.x for p in corners if p.y == 0), default=0.0),
-        max(loss(p) for p in corners),
+        largest_loss(corners),
     )
 
 

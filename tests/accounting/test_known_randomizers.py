@@ -140,7 +140,7 @@ CASES = {
 def in_decimals(table: Any, problem: Any) -> F:
     """The delta that a table needs, as certificates of limits far below the rounding of float64 find it."""
     limit = guarantee(problem)
-    return max(F(0), F(TruthSeparation(table, limit, exact=True).worst(limit.epsilon).bound))
+    return max(F(0), F(TruthSeparation(table, limit, exact=True).worst(limit.epsilon)[0].bound))
 
 
 @pytest.mark.first(10)

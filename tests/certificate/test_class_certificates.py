@@ -372,7 +372,7 @@ def test_close_to_no_privacy_lost_differences_count() -> None:
 def in_decimals(table: Any, problem: DecisionProblem) -> Decimal:
     """The delta that a table needs, as certificates of limits far below the rounding of float64 find it."""
     limit = guarantee(problem)
-    return Decimal(ClassSeparation(table, limit, exact=True).worst(limit.epsilon).bound)
+    return Decimal(ClassSeparation(table, limit, exact=True).worst(limit.epsilon)[0].bound)
 
 
 @pytest.mark.parametrize("none", [False, True])

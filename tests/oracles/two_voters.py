@@ -84,8 +84,8 @@ class Enumeration:
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         return [self._at(pair, epsilon) for pair in PAIRS]
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        return largest(self.worst_cases(epsilon))
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        return [largest(self.worst_cases(epsilon)) for epsilon in epsilons]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         return self._at(Pair(2, 2), epsilon)
