@@ -54,6 +54,10 @@ class Budget:
         the largest, and the share of ``fallback`` in it is that of every kind.
     late : bool
         Whether the time is over: the total of a design is then that found for its table, without its guarantee.
+    second : bool
+        Whether the last `cost` was that of the second budget, which is then asked first.
+    raised : dict from str to float
+        The largest parameter found of a mechanism, by its name, with which another search of it begins.
     """
 
     queries: int
@@ -64,13 +68,15 @@ class Budget:
     fallback: float = math.inf
     of: Mapping[str, float] = field(default_factory=dict)
     late: bool = False
+    second: bool = field(default=False, init=False, repr=False, compare=False)
+    raised: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
         """The budget with that share of its epsilons."""
         of = {name: epsilon * share for name, epsilon in self.of.items()}
         made = replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
-        made._totals = self._totals
+        made._totals, made.raised = self._totals, self.raised
         return made
 
     def own(self, kind: str) -> float:
@@ -95,14 +101,17 @@ class Budget:
 
         Where the total of another part of `held` takes a larger share of its own budget, that share of ``epsilon``.
         """
-        first, *others = self.held(release)
-        most, begun = 0.0, time.monotonic()
-        for label, own in (first, *others):
-            if most > self.epsilon and label.problem.known is not first[0].problem.known:
-                break  # a budget is exceeded already, and the totals without the assumption take as long
+        most, begun, first, held = 0.0, time.monotonic(), self.second, self.held(release)
+        # Where a budget is exceeded, the totals of the other one take as long and are not needed.
+        for label, own in sorted(held, key=lambda part: bool(part[0].problem.known) == first):
+            second = not label.problem.known and self.fallback < math.inf
+            if most > self.epsilon and second != self.second:
+                break
             total = self.total(label)
             share = total if own == self.epsilon else total / own * self.epsilon
-            most = max(most, share if total <= own else max(share, math.nextafter(self.epsilon, math.inf)))
+            share = share if total <= own else max(share, math.nextafter(self.epsilon, math.inf))
+            if share > most:
+                most, self.second = share, second
         # What was found is composed once more after the search, on a ledger's grid.
         end_sooner(self.until - _CLOSING * (time.monotonic() - begun))
         return most
@@ -206,7 +215,7 @@ def spend(
     low: tuple[float, float] | None = None
     high: tuple[float, float] | None = None
     best: Spent[Release] | None = None
-    tried: list[tuple[float, float]] = []
+    tried: dict[bool, list[tuple[float, float]]] = {False: [], True: []}  # by the first budget, and by the second
     flat = False
     x = min(max(guess, least), most)
     for _ in range(tries):
@@ -220,7 +229,7 @@ def spend(
             if cost > budget.epsilon and hopeless(release):
                 return best
         if 0 < cost < math.inf:
-            tried.append((x, cost))
+            tried[budget.second].append((x, cost))
         if cost <= budget.epsilon:
             # Fixed voters cover most of it by their own privacy, and all of it if the budget covers their own cost.
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
@@ -234,7 +243,7 @@ def spend(
             high = x, cost
             if x <= least:
                 break
-        x = min(max(_next(low, high, tried, AIM * budget.epsilon, flat), least), most)
+        x = min(max(_next(low, high, tried[budget.second], AIM * budget.epsilon, flat), least), most)
         if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best

@@ -61,8 +61,8 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     * Renyi: the optimum under a Renyi divergence, of orders near that at which Renyi DP is least; best where labels are
       many and voters private by themselves, or answers more than two. With a known randomizer it is that of the true
       answers; under a second budget another one, of the same voters as any voters, is limited too;
-    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP. It is a little better where several
-      voters are affected, and by up to 4 percent where voters have a delta;
+    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP, where several voters are affected or
+      voters have a delta. It is then better by up to 4 percent, and else by less than .01 percent;
     * pure: the optimum under (epsilon, 0), best where labels are few;
     * the baselines of `darrm.baselines.registry.tried`, which are not optima, where they are better than all of
       these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes and tuned
@@ -181,9 +181,9 @@ class _Search:
 
     def optima(self, votes: Setting, total: tuple[float, float]) -> None:
         """The optima for ``votes``, with ``total`` as the budget of their labels."""
-        parts, each, mu = self._parts(votes, total), total[0] / self.budget.queries, 0.0
+        parts, each, mu, enough = self._parts(votes, total), total[0] / self.budget.queries, 0.0, False
         if total[1] > 0:
-            self._renyi(votes, total, parts)
+            enough = self._renyi(votes, total, parts) and not self._failing and votes.model.max_affected == 1
             mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
         epsilon = max(each, 0.8 * mu) * (1 - 1e-9)
         if self.budget.of:
@@ -201,7 +201,7 @@ class _Search:
             profile = [(epsilon, delta + self._failing) for epsilon, delta in points]
             return self._made(votes, min(points[-1][0], most), profile)
 
-        if mu and votes.model.binary:
+        if mu and votes.model.binary and not enough:
             self._raise(gaussian, mu, LEAST_MU, MOST_MU)
             if self._failing and votes is self.setting:
                 # The same family without a share of delta for the voters' own, where the curve has room for all of it.
@@ -219,11 +219,11 @@ class _Search:
             _Part(part.problem, (own, budget.delta), share) for (part, own), share in zip(held, shares, strict=True)
         ]
 
-    def _renyi(self, votes: Setting, total: tuple[float, float], parts: list[_Part]) -> None:
+    def _renyi(self, votes: Setting, total: tuple[float, float], parts: list[_Part]) -> bool:
         """The optima for ``votes`` under Renyi divergences, of orders near that at which Renyi DP would be least.
 
         Each is raised as that of Gaussian noise, order mu^2 / 2, each time from the last mu within the budget. The
-        balance of a budget and its second is chosen at the first order.
+        balance of a budget and its second is chosen at the first order. False if the program would be too large.
         """
         budget, setting = self.budget, self.setting
         guess = _SHARE * gdp_mu(*total) / math.sqrt(budget.queries)
@@ -234,7 +234,7 @@ class _Search:
             try:
                 program = RenyiProgram(first[0], setting.objective, first[1], shape=setting.shape, also=others)
             except InputError:  # too large to optimise
-                return
+                return False
 
             def table(mus: Sequence[float], program: RenyiProgram = program, orders: Sequence[float] = orders) -> Array:
                 divergences = [order * mu**2 / 2 for order, mu in zip(orders, mus, strict=True)]
@@ -248,6 +248,7 @@ class _Search:
                     balances = (balance,)
             if budget.of:
                 parts = raised
+        return True
 
     def _optimum(self, parts: Sequence[_Part], family: Limits) -> Callable[[Sequence[float]], Array]:
         """The optimum under the limits of a family, from the parameters of all parts of the budget."""
@@ -315,6 +316,7 @@ class _Search:
                 start = least = equal
             spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first)
             if spent is not None:
+                self.budget.raised[baseline.name] = spent.parameter
                 self._take_table(spent.release.table)
 
     def _made(self, votes: Setting, epsilon: float | None, profile: Sequence[tuple[float, float]]) -> Design:
