@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["DARRM_QUIET"] = "1"  # on a busy machine any command can take long enough to say so
+    os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # of other packages, which take half a second to load
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: programs inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("--independent-check"):
@@ -52,6 +53,7 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()  # and need not be searched for garbage again
     gc.enable()
 
 
@@ -60,8 +62,36 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: obje
     """Make no cases of a test that the target of make leaves out whole: half of the time of collecting."""
     own = getattr(obj, "pytestmark", ())
     marks = {mark.name for mark in own if isinstance(mark, pytest.Mark)} if callable(obj) else set()
-    left = any(f"not {kind}" in collector.config.getoption("markexpr") for kind in LEFT if kind in marks)
-    return [] if left else None
+    return [] if any(is_left_out(collector.config, kind) for kind in marks) else None
+
+
+def is_left_out(config: pytest.Config, kind: str) -> bool:
+    """Whether the target of make leaves out what has this mark."""
+    return kind in LEFT and f"not {kind}" in config.getoption("markexpr")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no cases that `make test` leaves out, as far as one `parametrize` shows which: most are."""
+    test = metafunc.definition
+    if not all(is_left_out(metafunc.config, kind) for kind in LEFT):
+        return
+    alone = len(list(test.iter_markers("parametrize"))) == 1
+    first = test.get_closest_marker("first")
+    most = (first.args[0] if first else 1) if alone and not test.get_closest_marker("every") else None
+    for at, mark in enumerate(test.own_markers):
+        if mark.name != "parametrize" or not isinstance(mark.args[1], list | tuple):
+            continue
+        names, values = mark.args[:2]
+        marks = [{own.name for own in getattr(value, "marks", ())} for value in values]
+        quick = [case for case, own in enumerate(marks) if not own & {*LEFT}][:most]
+        said = dict(mark.kwargs)
+        ids = said.get("ids")
+        if ids is not None and not callable(ids):
+            said["ids"] = [one for case, one in enumerate(ids) if case in quick]
+        if quick:
+            made = pytest.mark.parametrize(names, [values[case] for case in quick], **said)
+            test.own_markers[at] = made.mark
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -151,6 +151,7 @@ def last_voter_decides(absent: bool) -> darrm.mechanisms.PrivateDecision:
     return darrm.mechanisms.PrivateDecision(darrm.DecisionDesign(problem, [[0, 1]] * 2, truth, fewer=fewer))
 
 
+@pytest.mark.thorough
 def test_decisions_of_a_frame_have_their_names() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": ["no", "yes", None], "b": [1.0, -1, float("nan")]}, index=[5, 6, 7])
@@ -169,6 +170,7 @@ def test_decisions_of_a_frame_have_their_names() -> None:
             darrm.columns.release(last_voter_decides(absent=False), given)
 
 
+@pytest.mark.thorough
 def test_decisions_of_an_arrow_table_have_their_names() -> None:
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"id": [1, 2, 3], "a": pa.array(["no", None, "yes"]), "b": pa.array([1, 0, None], pa.int8())})
@@ -200,6 +202,7 @@ def test_polars_frames_give_polars_back(kind: str) -> None:
     assert darrm.columns.release(MECHANISM, twice).to_list() == MAJORITY
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["String", "Categorical", "Enum"])
 def test_decisions_of_a_polars_frame_have_their_names(kind: str) -> None:
     pl = pytest.importorskip("polars")

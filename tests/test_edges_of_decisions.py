@@ -50,6 +50,7 @@ HI = 1 / (1 + math.exp(-1.0))
 LEAST = (HI - HALF) / (2 * HI - 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("accuracy", "prior", "wanted"),
     [

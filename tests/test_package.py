@@ -64,6 +64,7 @@ def test_import_is_light() -> None:
     assert not loaded & (HEAVY | {"numpy"})
 
 
+@pytest.mark.thorough
 def test_errors_and_problems_are_light() -> None:
     assert not loaded_by("import darrm; darrm.InputError; darrm.MajorityProblem(K=3, m=1, epsilon=1)") & HEAVY
 

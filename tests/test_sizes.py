@@ -54,6 +54,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", TOO_LARGE)
 def test_what_is_too_large_is_refused_at_once(what: str) -> None:
     call, said = TOO_LARGE[what]

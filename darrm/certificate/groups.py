@@ -462,4 +462,3 @@ class _Bounds:
     @staticmethod
     def _each(values: Sequence[Any]) -> NDArray[Any]:
         return np.array(values)[:, None, None]
-

@@ -178,6 +178,7 @@ def test_labels_of_tight_epsilon_0_are_counted() -> None:
     assert max_queries(design, 0.0, 0.7, voters="fresh") > 2  # of .3 each at most
 
 
+@pytest.mark.thorough
 def test_whoever_is_present_counts_for_the_tight_epsilon() -> None:
     """The whole table loses .5 at most, that of the two voters of group 2 alone twice as much."""
     groups = [darrm.VoterGroup(3, 0.5), darrm.VoterGroup(2, 1.0)]
@@ -446,6 +447,7 @@ def test_a_plan_for_one_label_is_the_optimum_of_its_budget(voters: str, Delta: f
     assert design.disagreement == pytest.approx(best.disagreement, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_total_delta_below_that_of_the_voters_is_planned_for() -> None:
     design = plan(K=3, epsilon=1, Delta=1e-3, queries=3, total_epsilon=1, total_delta=0, voters="fresh")
     assert design.problem.delta == 0
@@ -564,6 +566,7 @@ def test_the_mu_of_a_budget_spends_it(epsilon: float, delta: float) -> None:
     assert there == pytest.approx(delta, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_totals_beyond_the_reach_of_the_exact_composition() -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.5)
     total = compose(design, 20_000, delta=1e-5, voters="fresh")

@@ -111,6 +111,7 @@ def tables(problem: darrm.DecisionProblem, seed: int) -> list[Floats]:
     return [rng.random(problem.table_shape), skewed, 1 - skewed / 50, np.sort(rng.random(problem.table_shape), axis=0)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
 def test_the_profile_is_the_largest_excess_of_both_answers(which: int) -> None:
     problem = PROBLEMS[which]
@@ -600,6 +601,7 @@ def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) 
     assert book.rests_on()[0] == (problems[0], True)
 
 
+@pytest.mark.thorough
 def test_a_label_that_says_nothing_costs_nothing() -> None:
     problem = darrm.DecisionProblem([group(2, 1.0), group(1, 0.3)], 0.5)
     design = darrm.DecisionDesign(problem, np.full(problem.table_shape, 0.25), objective(2))

@@ -248,6 +248,7 @@ def test_theorem_1_is_attained() -> None:
     assert all(reached)
 
 
+@pytest.mark.thorough
 def test_brute_force_finds_forged_bounds() -> None:
     """Three claims that look like Theorem 1 and are false: the composition of single labels; e^e / p for
     1 + (e^e - 1) / p; and the counts' composition for one changed voter where two change."""
@@ -487,6 +488,7 @@ def test_optimal_delta_is_the_other_reading_of_optimal(epsilon: float, Delta: fl
             assert optimal(epsilon, Delta, k, found).epsilon == pytest.approx(total, abs=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("queries", "delta", "said"), [(500, 1e-6, "up to some 690 nats"), (20, 0.0, "larger delta")])
 def test_why_there_is_no_total_beside_voters_without_privacy(queries: int, delta: float, said: str) -> None:
     groups = [darrm.VoterGroup(3, 0.5), darrm.VoterGroup(1, math.inf)]

@@ -503,6 +503,7 @@ def test_fixed_voters_that_the_budget_pays_for(tmp_path: Path, design: darrm.Des
         book.charge(other(m=1.5), 1)
 
 
+@pytest.mark.thorough
 def test_fixed_voters_may_pay_for_one_label(tmp_path: Path, design: darrm.Design) -> None:
     cost = compose(design, 1, delta=1e-5, voters="fixed").upper
     assert cost < optimal(0.01, 0.0, 5, 1e-5).epsilon
@@ -1249,6 +1250,7 @@ def of_voters(*names: str, epsilon: float = 1.0) -> darrm.DecisionDesign:
     return darrm.solve(problem, objective=darrm.objectives.truth([0.8, 0.7]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["exact", "in-advance"])
 def test_fixed_voters_of_other_names_are_not_paid_for_with_the_first(rule: str, tmp_path: Path) -> None:
     """One record that both sets of voters were trained on would cost epsilon 2, and the ledger allowed 1."""

@@ -130,6 +130,7 @@ def test_optimal_of_a_million_is_near_its_normal_limit() -> None:
     assert limit == pytest.approx(delta, rel=2e-3)
 
 
+@pytest.mark.thorough
 def test_optimal_agrees_with_a_privacy_loss_distribution() -> None:
     pytest.importorskip("dp_accounting")
     from dp_accounting.pld import common, privacy_loss_distribution

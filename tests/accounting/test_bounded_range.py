@@ -67,6 +67,7 @@ def test_labels_have_that_range_and_renyi_divergence(K: int, classes: int) -> No
         assert divergence.max() <= order * 0.8**2 / 8 + 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queries", [1, 3, *thorough(20), *slow(300)])
 @pytest.mark.parametrize(("epsilon", "K", "classes"), [(0.6, 5, 2), (1.5, 4, 3), *thorough((0.2, 15, 3), (0.6, 31, 2))])
 def test_no_exact_total_is_above_that_of_any_votes(epsilon: float, K: int, classes: int, queries: int) -> None:

@@ -125,6 +125,7 @@ def test_the_total_of_several_deltas_holds_for_every_kind() -> None:
     assert total.lower <= total.estimate <= total.upper
 
 
+@pytest.mark.thorough
 def test_what_is_for_one_kind_says_so() -> None:
     design = design_of([0.3, 1.0], max_affected=1)
     assert "epsilon=0.3 delta=0 for a change in group 1, epsilon=1 delta=0 for a change in group 2, max" in repr(design)

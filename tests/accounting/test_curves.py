@@ -114,6 +114,7 @@ def test_masses_are_a_pair_with_that_curve(seed: int) -> None:
             assert float(value) == pytest.approx(float(excess(side, a)), abs=1e-11)
 
 
+@pytest.mark.thorough
 def test_convex_takes_off_what_is_above_a_chord_and_nothing_else() -> None:
     rng = random.Random(3)
     for _ in range(50):
@@ -345,6 +346,7 @@ def test_labels_beside_a_rest_are_within_the_budget(
     assert labels_beside(rest, label, total, delta, 2) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("failure", [0.0, 1e-5])
 def test_labels_beside_agree_with_a_finer_grid(failure: float) -> None:
     label = one_label(darrm.solve(K=5, m=2, epsilon=0.1, Delta=failure, delta=50 * failure))

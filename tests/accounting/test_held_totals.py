@@ -87,6 +87,7 @@ def test_a_total_holds_for_its_number_of_votes_and_classes(kind: Kind, K: int, c
     assert (total.K, total.classes) == (K, classes)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 2)
 @pytest.mark.parametrize(
     ("kind", "parameter", "K", "other", "queries", "delta"),

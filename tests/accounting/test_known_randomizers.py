@@ -164,6 +164,7 @@ def test_certificates(name: str, seed: int) -> None:
         assert needed - F(1, 10**30) <= F(delta) <= needed + F(1, 10**12)
 
 
+@pytest.mark.thorough
 def test_what_is_drawn_counts_under_a_limit_far_below_the_rounding_of_float64() -> None:
     """Tables that are nearly the same at all votes, of which some rows do not sum to 1: what is drawn does."""
     case, rng, seen = Case((Voters(2, 2.0, 1, OF_THREE),), 3), np.random.default_rng(33), 0

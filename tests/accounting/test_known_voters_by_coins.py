@@ -267,6 +267,7 @@ def test_votes_of_others_must_not_depend_on_old_votes() -> None:
     assert honest == F(figures["recursion"]) < one < both == F(figures["with_kept_coins"])
 
 
+@pytest.mark.thorough
 def test_a_voter_without_a_randomizer_may_keep_its_own_votes_and_no_others() -> None:
     """Its vote may be any function of its own earlier votes; as one of another voter's vote it costs more."""
     release, groups = eighths((2, 1), 5), [Group(2, 1, QUARTER), Group(1, 0, None, ratio=F(3))]
@@ -322,6 +323,7 @@ def test_a_promise_for_each_group() -> None:
         assert max(each[:2]) < each[2]
 
 
+@pytest.mark.thorough
 def test_rows_of_both_kinds_together_are_an_upper_bound_alone() -> None:
     """A record is of one kind at every label, and the recursion over all rows alternates between them."""
     X = [[F(1, 2), F(1, 2)], [F(1, 4), F(1, 64)], [F(1, 64), F(0)]]

@@ -159,6 +159,7 @@ def random_stairs(rng: np.random.Generator) -> _Stairs:
     return _Stairs(tuple(starts.tolist()), tuple(c.tolist()), tuple(e.tolist()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(5))
 def test_no_order_of_increments_exceeds_psi(seed: int) -> None:
     """Levels and pads of random systems, by random and by greedy strategies backwards from level 0."""

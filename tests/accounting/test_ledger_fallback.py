@@ -86,6 +86,7 @@ def test_several_mechanisms_are_composed_with_the_labels(tmp_path: Path, delta: 
     assert known.spent()[0] < 0.95 * total or not delta  # there it is the sum of the guarantees that labels state
 
 
+@pytest.mark.thorough
 def test_labels_that_depend_on_no_vote_cost_nothing(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path / "a.json", "in-advance")
     ledger.charge(design_of([0.5] * 4), 5)
@@ -100,6 +101,7 @@ def test_the_other_mechanisms_alone_assume_nothing(tmp_path: Path) -> None:
     assert ledger.fallback() == {}
 
 
+@pytest.mark.thorough
 def test_it_is_infinite_where_only_the_other_voters_protect(tmp_path: Path) -> None:
     """A non-private voter decides where the others are split; constants can always be split."""
     group = VoterGroup(4, 1.0, max_affected=1, randomizer="randomized response", colluders=0)
@@ -115,6 +117,7 @@ def test_it_is_infinite_where_only_the_other_voters_protect(tmp_path: Path) -> N
         assert ledger.fallback() == {"": math.inf}
 
 
+@pytest.mark.thorough
 def test_a_second_label_of_the_same_votes_costs_the_votes(tmp_path: Path) -> None:
     design = design_of(PLAIN)
     ledger = Ledger.create(tmp_path / "a.json", design, total_epsilon=50.0, total_delta=1e-6, voters="fresh")
@@ -170,6 +173,7 @@ def test_a_charge_beyond_the_second_budget_is_refused(tmp_path: Path, rule: str)
     assert Ledger(path).status()["fallback_epsilon"] == second
 
 
+@pytest.mark.thorough
 def test_other_mechanisms_count_in_both_budgets(tmp_path: Path) -> None:
     design = design_of(PLAIN)
     ledger = Ledger.create(

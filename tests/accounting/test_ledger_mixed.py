@@ -850,6 +850,7 @@ def one_way(infinite: float) -> tuple[Any, Any]:
     return there, back
 
 
+@pytest.mark.thorough
 def test_a_replaced_record_may_go_either_way_in_every_mechanism(tmp_path: Path) -> None:
     """A record of two attributes, (0, 1) to (1, 0): each distribution fails for one of them, so both fail."""
     there, back = one_way(1e-5)

@@ -110,6 +110,7 @@ def test_noise_that_depends_on_labels_goes_to_the_filter(tmp_path: Path) -> None
     assert 3.9 < ledger.spent()[0] <= 4
 
 
+@pytest.mark.thorough
 def test_what_a_ledger_does_not_take(tmp_path: Path) -> None:
     basic = Ledger.create(tmp_path / "basic.json", rule="basic-filter", voters="fresh", **BUDGET)
     for do in (basic.charge, basic.remaining):

@@ -108,6 +108,7 @@ def test_streams_go_on(url: str, design: darrm.Design) -> None:
     assert [charge["stream"] for charge in ledger.history()] == ["", "", ""]
 
 
+@pytest.mark.thorough
 def test_many_ids(url: str, design: darrm.Design) -> None:
     ledger = Ledger.create(url, **{**BUDGET, "total_epsilon": 1e5})
     ids = [f"q{i}" for i in range(70_000)]
@@ -129,6 +130,7 @@ def test_there_is_one_ledger_at_a_place(url: str, server: postgres.Server, tmp_p
             Ledger(f"{server.url}#{schema}")
 
 
+@pytest.mark.thorough
 def test_the_command_line_takes_a_url(
     url: str, tmp_path: Path, design: darrm.Design, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -334,6 +334,7 @@ def test_rows_of_any_origin_are_checked() -> None:
         OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.5]], rho=0.1)
 
 
+@pytest.mark.thorough
 def test_finer_grids_without_gain_are_not_the_end() -> None:
     """The second and third grid of these chances are no better than the first; the fourth is."""
     total = of_rows(rows_of(PermuteAndFlip(0.8), 11, 2), 20, delta=1e-5, tolerance=1e-4)

@@ -31,6 +31,7 @@ def old(tmp_path: Path) -> Path:
     return tmp_path / "old.json"
 
 
+@pytest.mark.thorough
 def test_a_ledger_is_imported_once(old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = tmp_path / "new.db"
     with pytest.raises(darrm.InputError, match=r"Run: darrm ledger import \S*old.json"):

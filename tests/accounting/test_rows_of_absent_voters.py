@@ -87,6 +87,7 @@ def test_a_table_for_fewer_voters_may_cost_the_most() -> None:
     assert compose(design_of((0, 1)), 3, delta=1e-6, voters="fresh").upper > 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("steep", [(0, 1), (1, 0), (1, 1)])
 def test_the_coins_of_all_attendances_count_for_fixed_voters(steep: tuple[int, int]) -> None:
     """What labels tell of voters without privacy, over all of whom one record affects."""
@@ -103,6 +104,7 @@ def test_the_coins_of_all_attendances_count_for_fixed_voters(steep: tuple[int, i
     assert total.upper <= voters + 1e-9
 
 
+@pytest.mark.thorough
 def test_the_profile_is_the_largest_of_all_attendances() -> None:
     design = design_of((0, 1))
     P, Q = pairs_of(design)

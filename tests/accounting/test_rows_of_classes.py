@@ -23,6 +23,7 @@ def _design(problem: darrm.DecisionProblem, table: np.ndarray) -> darrm.Decision
     return darrm.DecisionDesign(problem, table, objectives.rule("plurality", accuracy=[0.6]))
 
 
+@pytest.mark.thorough
 def test_a_third_for_each_class_is_not_drawn_exactly_and_so_costs_something() -> None:
     # 3 times the float64 nearest to 1/3 is below 1: with votes (2, 0, 0) the classes without votes take the rest.
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, math.inf)], 1.0, classes=3)
@@ -51,6 +52,7 @@ def test_the_largest_loss_is_not_the_difference_of_two_logarithms() -> None:
     assert within(rows, None, float(10 * needed), 0.0, 100) in (9, 10)
 
 
+@pytest.mark.thorough
 def test_the_largest_loss_of_rows_is_an_upper_bound() -> None:
     rng = np.random.default_rng(4)
     for _ in range(300):
@@ -62,6 +64,7 @@ def test_the_largest_loss_of_rows_is_an_upper_bound() -> None:
             assert max(exact) <= Decimal(OutcomeRows(P, Q).largest_loss) <= max(exact) * (1 + Decimal("1e-15"))
 
 
+@pytest.mark.thorough
 def test_the_largest_loss_of_many_rows_that_are_as_near_is_an_upper_bound() -> None:
     """Too many for decimals: logarithms then carry their rounding."""
     rng = np.random.default_rng(5)
@@ -88,6 +91,7 @@ def test_answers_of_tiny_probability_cost_what_they_tell() -> None:
             assert 1000 * needed <= Decimal(compose(design, 1000, delta=0.0, voters="fresh").upper)
 
 
+@pytest.mark.thorough
 def test_votes_of_an_epsilon_that_float64_loses_cost_what_they_cost_alone() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(1, 1e-17)], 1.0, classes=3)
     design = _design(problem, np.array([[1.0, 0.0, 0.0]]))
@@ -96,6 +100,7 @@ def test_votes_of_an_epsilon_that_float64_loses_cost_what_they_cost_alone() -> N
     assert max_queries(design, 1e-12, 1e-9, voters="fresh") < 10**6
 
 
+@pytest.mark.thorough
 def test_a_quarter_for_each_class_is_drawn_exactly_and_costs_nothing() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, math.inf)], 1.0, classes=4)
     design = _design(problem, np.full((2, 4), 0.25))

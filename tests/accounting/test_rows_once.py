@@ -62,6 +62,7 @@ def kept(book: Ledger) -> list[tuple[bytes, int]]:
 # Ids
 
 
+@pytest.mark.thorough
 def test_an_id_is_charged_once(book: Ledger, design: darrm.Design) -> None:
     book.charge(design, 3, ids=["a", "b", "c"])
     before, known = book.path.read_bytes(), kept(book)
@@ -345,6 +346,7 @@ def test_fixed_voters_count_a_label_more(tmp_path: Path, design: darrm.Design) -
     assert "released once" not in condition
 
 
+@pytest.mark.thorough
 def test_teachers_without_privacy_count_a_label_more(tmp_path: Path) -> None:
     """Their coins are those of the labels, which are new every time."""
     design = darrm.solve(
@@ -359,6 +361,7 @@ def test_teachers_without_privacy_count_a_label_more(tmp_path: Path) -> None:
     assert "released once" not in book.status()["condition"]
 
 
+@pytest.mark.thorough
 def test_fresh_votes_are_released_again_only_if_they_are_paid_for(tmp_path: Path, tighter: darrm.Design) -> None:
     """Two labels of one row can cost more than two labels: the budget must pay for the votes."""
     n = 4

@@ -276,12 +276,14 @@ def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
     assert "--curves is for one release" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_all_curves_of_a_few_chosen_mechanisms_are_drawn() -> None:
     some = compare(K=5, m=2, epsilon=0.1)[["gamma_opt", "Laplace noisy max", "plain majority"]]
     left, _ = plot_comparison(darrm.MajorityProblem(K=5, m=2, epsilon=0.1), some)
     assert [line.get_label().partition(",")[0] for line in left.lines] == [entry.name for entry in some]
 
 
+@pytest.mark.thorough
 def test_the_former_name_of_tuned_subsampling_is_taken_where_the_papers_is_not_meant() -> None:
     of_paper = compare(K=5, m=2, epsilon=0.1)
     with pytest.raises(KeyError, match=r"'subsampling' is none of .*subsampling of 2 votes, .*tuned subsampling"):

@@ -145,6 +145,7 @@ def test_two_classes_are_the_first_case_of_many(baseline: Baseline) -> None:
         assert table == pytest.approx(0.5 + parameter * lead / (2 * K))  # one vote, or a coin
 
 
+@pytest.mark.thorough
 def test_labels_after_a_check_have_their_law() -> None:
     problem, objective = MODELS["none of three"]
     family, sigma, n = confident.BASELINE.family(problem, objective), 2.0, 200_000

@@ -127,6 +127,7 @@ def test_a_table_for_identical_voters_only() -> None:
     assert list(worst.values()) == [11]
 
 
+@pytest.mark.thorough
 def test_one_part_in_a_billion_is_seen() -> None:
     problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, Delta=1e-3)
     gamma = baselines.double_subsampling(11, 4)

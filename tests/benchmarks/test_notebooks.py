@@ -23,6 +23,7 @@ NOTEBOOKS = sorted(tool.FOLDER.glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def test_a_notebook_is_stored_whole_and_without_noise(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

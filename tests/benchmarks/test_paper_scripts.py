@@ -221,6 +221,7 @@ def test_sampled_coefficients_tend_to_binomials() -> None:
         assert np.abs(found[10] - limit).max() > np.abs(found[20_000] - limit).max()
 
 
+@pytest.mark.thorough
 def test_multisets_of_grid_points_are_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objective, "K", 2)
     monkeypatch.setattr(objective, "POINTS", 3)

@@ -100,6 +100,7 @@ def test_more_kinds_than_16_bits_number() -> None:
     assert places.max() > 2**15
 
 
+@pytest.mark.thorough
 def test_different_multisets_of_one_hash_are_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """And then every case is still there."""
     level.cache_clear()
@@ -155,6 +156,7 @@ def test_ways_to_name_sorted_votes_are_all_votes() -> None:
         assert math.fsum(ways(votes_up_to_names(problem)).tolist()) == math.prod(problem.table_shape)
 
 
+@pytest.mark.thorough
 def test_equal_multisets_are_kept_once_where_names_are_told_apart() -> None:
     """Few are kept twice: without the telling apart of names the engine would be right, and slow."""
     for C, n in ((3, 5), (4, 4), (6, 3)):

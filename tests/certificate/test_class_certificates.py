@@ -148,6 +148,7 @@ def near(said: Decimal, true: Decimal) -> bool:
 # Lemma D6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("C", "epsilon", "delta"), [(2, 0.7, 0.0), (3, 0.7, 0.0), (3, 1.5, 0.1), (4, 0.3, 0.02)])
 def test_the_corners_span_all_private_votes(C: int, epsilon: float, delta: float) -> None:
     """In random directions the best of all (epsilon, delta)-DP pairs, by a linear program, is the best of the maps."""
@@ -241,6 +242,7 @@ def test_voters_with_a_delta(C: int, K: int, t: int, alike: bool) -> None:
             assert near(bound(table, problem, at), truth.excess(at))
 
 
+@pytest.mark.thorough
 def test_a_group_is_reached_as_far_as_it_says() -> None:
     found = set()
     votes = oracle.all_votes([oracle.Group(2, 0.4, 0.0, 2), oracle.Group(1, 1.5, 0.0, 1)], 3)
@@ -359,6 +361,7 @@ def test_what_is_drawn_counts_and_not_what_is_stored() -> None:
     assert seen > 10
 
 
+@pytest.mark.thorough
 def test_close_to_no_privacy_lost_differences_count() -> None:
     """At an epsilon of 1e-9 rounding that is relative to probabilities would be a part in 1e6."""
     problem = DecisionProblem([VoterGroup(3, 1e-9)], 1.0, 0.0, 3)
@@ -375,6 +378,7 @@ def in_decimals(table: Any, problem: DecisionProblem) -> Decimal:
     return Decimal(ClassSeparation(table, limit, exact=True).worst(limit.epsilon)[0].bound)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("none", [False, True])
 def test_a_limit_far_below_the_rounding_of_float64_is_held_to_without_rounding(none: bool) -> None:
     """Nearly constant tables of non-private voters: rounding of probabilities near 1 exceeds what is needed."""
@@ -396,6 +400,7 @@ def test_a_limit_far_below_the_rounding_of_float64_is_held_to_without_rounding(n
         assert all(np.allclose(own, other, rtol=1e-13) for own, other in zip(rows, wide, strict=True))
 
 
+@pytest.mark.thorough
 def test_what_is_drawn_counts_under_a_limit_far_below_the_rounding_of_float64() -> None:
     """Nothing is allowed for rows that do not sum to 1: the certificate begins with what is sampled."""
     rng, seen = np.random.default_rng(16), 0
@@ -420,6 +425,7 @@ def test_large_tables_stay_in_float64() -> None:
         assert not in_decimals_anyway(guarantee(dataclasses.replace(problem, epsilon=0.1, max_affected=1)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("far", [5e-324, 1e-300, 2.0**-53])
 def test_what_float64_cannot_hold_is_not_taken_for_nothing(far: float) -> None:
     problem = DecisionProblem([VoterGroup(2, 300.0)], 800.0, 0.0, 3)
@@ -429,6 +435,7 @@ def test_what_float64_cannot_hold_is_not_taken_for_nothing(far: float) -> None:
     assert not darrm.verify([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]], dataclasses.replace(problem, epsilon=299.0)).holds
 
 
+@pytest.mark.thorough
 def test_products_of_many_weights_are_not_rounded_away() -> None:
     """lo^3 x is 1.6 of the least float64; taken for 2 of it, the release would look a fifth more private."""
     problem = DecisionProblem([VoterGroup(3, 230.0)], 689.9, 0.0, 3)
@@ -441,6 +448,7 @@ def test_products_of_many_weights_are_not_rounded_away() -> None:
     assert not darrm.verify(table, problem).holds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kept", "least"), [(0, 0.4), (10**6, 0.4), (10**6, 1e-300)])
 def test_decimals_of_the_caller_change_nothing(monkeypatch: pytest.MonkeyPatch, kept: int, least: float) -> None:
     problem = DecisionProblem([VoterGroup(3, 1.0)], 1e-3, 0.0, 4, none=True)
@@ -544,6 +552,7 @@ def test_two_classes_are_those_of_the_other_engines() -> None:
             assert here == pytest.approx(there, abs=1e-13)
 
 
+@pytest.mark.thorough
 def test_a_symmetric_table_is_the_full_one() -> None:
     rng = np.random.default_rng(23)
     for C, K, t, delta, none in (

@@ -98,6 +98,7 @@ def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.Capt
         assert words in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 def test_words_of_the_figures_are_explained(
     design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +459,7 @@ def test_a_plan_that_no_file_holds_is_refused_before_it_is_made(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_a_ledger_shown_with_another_design_keeps_what_it_says_of_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def answers(out: str = "labels.csv") -> list[str]:
 # Solve and verify
 
 
+@pytest.mark.thorough
 def test_solve_gives_what_the_library_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "decision.json"
     got = run_json(capsys, "solve", *GROUPS, *TRUTH, "--out", str(path))
@@ -255,6 +256,7 @@ PROFILES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1)
 @pytest.mark.parametrize("text", [".5:.2,1:.01,inf:0", *PROFILES])
 @pytest.mark.parametrize(
@@ -371,6 +373,7 @@ def test_every_option_reaches_the_problem(capsys: pytest.CaptureFixture[str]) ->
     assert got["certificate"]["holds"] is True
 
 
+@pytest.mark.thorough
 def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = str(tmp_path / "decision.json")
     assert main(["solve", *GROUPS, *TRUTH, "--out", path]) == 0
@@ -393,6 +396,7 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
     assert again.replace(", according to the file", "") == out
 
 
+@pytest.mark.thorough
 def test_a_release_says_that_clear_votes_can_lose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An optimum may give up votes that its objective takes to be rare."""
     (tmp_path / "votes.csv").write_text(",".join(f"v{j}" for j in range(11)) + "\n" + ",".join("01000000000"))
@@ -522,6 +526,7 @@ def test_absent_voters_are_minus_one_or_blank(folder: Path) -> None:
     assert answers() == ["yes", "no", "no", "no", "yes"]
 
 
+@pytest.mark.thorough
 def test_parquet_of_names_numbers_and_nulls(folder: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -548,6 +553,7 @@ def test_votes_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str], c
     assert not Path("labels.csv").exists()
 
 
+@pytest.mark.thorough
 def test_a_wrong_number_of_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for header, row in (("a,b", "1,0"), ("a,b,c,d", "1,0,0,1")):
         Path("bad.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")

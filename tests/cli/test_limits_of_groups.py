@@ -37,6 +37,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return "d.json"
 
 
+@pytest.mark.thorough
 def test_every_limit_is_printed(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert darrm.load(file).problem.kinds["group 2"].release_epsilon == 1.0
     both = "(0.3, 0)-DP for a change in group 1, (1, 0)-DP for a change in group 2"
@@ -126,6 +127,7 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     assert "--total-epsilon 0.5,1.0 --total-delta 1e-06" in captured.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "said"),
     [

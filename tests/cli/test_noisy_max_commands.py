@@ -61,6 +61,7 @@ def test_a_plan_says_why_and_for_which_votes(here: Path, capsys: pytest.CaptureF
     assert "To save the mechanism" in beside
 
 
+@pytest.mark.thorough
 def test_labels_are_drawn_by_the_file(planned: GaussianNoisyMax, capsys: pytest.CaptureFixture[str]) -> None:
     votes = votes_file("votes.csv", 5)
     assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 0

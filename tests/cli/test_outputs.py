@@ -172,6 +172,7 @@ def test_tables_of_designs_have_a_number_of_gamma_a_column(capsys: pytest.Captur
     assert r"$\gamma(3)$" not in head  # gamma(3) = gamma(2) of 5 votes
 
 
+@pytest.mark.thorough
 def test_a_table_with_a_failure_and_one_of_decisions() -> None:
     made = darrm.tables.solve_grid(K=3, m=1, epsilon=0.5)
     failed = {**made.rows[0], "failure": "too hard"} | dict.fromkeys(("gamma", "error", "gap", "tight_epsilon"))

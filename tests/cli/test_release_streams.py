@@ -276,6 +276,7 @@ def test_again_charges_a_label_more_of_fixed_voters(folder: Path, capsys: pytest
     assert Ledger("ledger.json").status()["released"] == 4
 
 
+@pytest.mark.thorough
 def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for rule, status in (("exact", 0), ("basic-filter", 1)):
         name = f"{rule}.json"

@@ -147,6 +147,7 @@ def test_in_place_of_a_design(capsys: pytest.CaptureFixture[str], command: str) 
             assert said.startswith(f"darrm: {name} is {SAID[kind]}, not a design file. "), said
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
     ran = 0

@@ -97,6 +97,7 @@ def test_every_table_is_the_best_one_for_who_is_present(design: darrm.DecisionDe
         assert design.fewer[present] == alone
 
 
+@pytest.mark.thorough
 def test_files_come_back_and_both_checks_agree(design: darrm.DecisionDesign, tmp_path: Path) -> None:
     path = tmp_path / "design.json"
     design.save(path)
@@ -162,6 +163,7 @@ def test_a_ledger_counts_them(tmp_path: Path) -> None:
     assert again.rests_on()[0][1] is True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("large", "alike"),
     [

@@ -157,6 +157,7 @@ def pairs_of_kind(design: darrm.Design, reached: int) -> list[Any]:
     return [*found.values()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, *thorough(3)])
 def test_the_total_of_a_kind_is_the_recursion_over_all_attendances(classes: int) -> None:
     """Who is present may be chosen label by label, after all labels before; the kind of the change stays the same."""

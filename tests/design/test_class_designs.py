@@ -166,6 +166,7 @@ def test_a_further_answer_that_is_never_right_is_no_use(K: int, epsilon: float) 
     assert design.table[:, 2].max() < 1e-9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_two_classes_and_none_are_as_good_as_two_answers(delta: float) -> None:
     for groups in ([VoterGroup(5, 0.5)], [VoterGroup(2, 1.0), VoterGroup(3, 0.3)]):
@@ -196,6 +197,7 @@ def test_where_voters_cost_less_no_noise_is_needed(epsilon: float, t: int) -> No
     assert darrm.solve(problem, objective=rule("plurality", [0.6])).expected_cost < 1e-9
 
 
+@pytest.mark.thorough
 def test_a_group_in_two_parts_is_the_same_group() -> None:
     costs = []
     for parts in ((4,), (1, 3), (2, 2)):
@@ -229,6 +231,7 @@ def test_relabelling_classes_relabels_the_release_exactly() -> None:
             assert np.array_equal(there, here[:, [*order, *range(3, 3 + none)]])
 
 
+@pytest.mark.thorough
 def test_relabelling_classes_relabels_a_release_of_two_groups() -> None:
     problem = DecisionProblem([VoterGroup(2, 0.5), VoterGroup(2, 2.0)], 1.0, 0.0, 3)
     design = darrm.solve(problem, objective=rule("plurality", [0.6, 0.8]))

@@ -24,6 +24,7 @@ def majority(accuracy: float, groups: int = 1) -> objectives.Objective:
     return rule("majority", accuracy=[accuracy] * groups)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", golden.DECISIONS, ids=lambda case: str(case.groups))
 def test_golden_decisions(case: golden.Decision) -> None:
     members = [VoterGroup(count, epsilon, 0.0, reach) for count, epsilon, reach in case.groups]
@@ -273,6 +274,7 @@ def test_a_group_in_two_parts_is_the_same_group(parts: tuple[int, int], epsilon:
         assert darrm.solve(split, objective=two).expected_cost == pytest.approx(least, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_voters_that_know_nothing_do_no_harm() -> None:
     strong = VoterGroup(4, 1.0)
     for epsilon, reach in ((0.5, 4), (1.2, 2), (0.2, 1)):

@@ -354,6 +354,7 @@ def test_what_is_too_large_to_be_read_is_not_written(
     assert str(refusal.value).count("bytes") == str(refusal.value).count(path.name) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("groups", [[(1, 0.5)], [(40, 0.5)], [(6, 0.5), (1, 1.0), (4, 2.0)], [(1, 1.0)] * 7])
 def test_a_design_file_is_no_larger_than_is_said_before_the_solve(
     groups: list[tuple[int, float]], path: Path, monkeypatch: pytest.MonkeyPatch

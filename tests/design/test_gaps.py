@@ -392,6 +392,7 @@ def test_costs_near_the_end_of_float64_overflow_nowhere(none: float) -> None:
     assert design.expected_cost - design.gap <= 0.5  # a coin between the classes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("m", [1e-10, 2e-12])
 def test_a_steep_limit_is_reached(m: float) -> None:
     """Rows of a steep limit are rounded by far more than the noise that the certificate needs."""

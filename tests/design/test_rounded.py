@@ -61,6 +61,7 @@ def test_probabilities_move_towards_noise_by_less_than_a_unit() -> None:
     assert encodings.FULL.rounded(rows, 2).tolist() == [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [1.0, 0.0, 0.0]]
 
 
+@pytest.mark.thorough
 def test_rounding_costs_little_at_sixteen_bits() -> None:
     """For 25 voters, where the noise function is tight: epsilon stays near 2, and gamma moves by 2^-15."""
     design = darrm.solve(K=25, m=2, epsilon=1)

@@ -46,6 +46,7 @@ def test_golden_objective(case: tuple[int, float, float], value: float) -> None:
     assert -weights @ design.gamma[K // 2 + 1 :] / 2 == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", ["free", "monotone"])
 def test_error_at_101_votes(shape: str) -> None:
     design = darrm.solve(K=101, m=10, epsilon=0.1, Delta=1e-5, prior="common", shape=shape)

@@ -57,6 +57,7 @@ def test_a_copy_that_was_not_told_of_releases_nothing(way: str, make: Callable[.
     assert copy.copy(model).spent_ == model.spent_ != spent  # no copy of the budget: both have this one
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [fresh, pate])
 @pytest.mark.parametrize("copies", [2, 3])
 def test_copies_that_were_told_of_share_the_budget(copies: int, make: Callable[..., Any]) -> None:

@@ -337,6 +337,7 @@ def test_m_above_the_overlap_has_no_effect_which_is_said(overlap: int, m: float,
         np.testing.assert_allclose(design.gamma, 1, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_m_of_the_overlap_or_below_has_an_effect_or_is_the_default() -> None:
     assert fresh(m=1).fit(X, Y).design_.gamma.min() > 1 - 1e-12
     assert fresh(m=0.5).fit(X, Y).design_.gamma.min() < 0.9
@@ -385,6 +386,7 @@ def test_bad_queries_are_not_charged() -> None:
     assert model.spent_ == (0.0, 0.0)
 
 
+@pytest.mark.thorough
 def test_a_ledger_outlives_fits(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     first = fresh(ledger=path, ledger_create=True).fit(X, Y)
@@ -611,6 +613,7 @@ def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], No
 # ---- the package and its page
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("missing", ["sklearn", *thorough("dp_accounting")])
 def test_what_is_missing_is_said(missing: str) -> None:
     program = Path(__file__).with_name("programs") / "without.py"
@@ -645,6 +648,7 @@ def test_numbers_that_would_undo_the_clipping(options: dict[str, float]) -> None
         DPLogisticRegression(0.1, 1e-5, sampling_rate=1.0, steps=2, fit_intercept=False, **options).fit(X, y)
 
 
+@pytest.mark.thorough
 def test_no_row_turns_the_model_into_nan() -> None:
     X, y = np.full((40, 1), 0.5), np.arange(40) % 2
     X[0] = 0.0

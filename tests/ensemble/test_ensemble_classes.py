@@ -65,6 +65,7 @@ def test_fixed_voters_release_the_class_of_most_votes_and_cost_what_two_classes_
     assert voting(model, "bcacc").predict(X[:1]).tolist() == ["c"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("overlap", "m"), [(1, None), (2, None), (2, 1.0), (1, 0.5)])
 def test_fresh_voters_get_a_decision_and_what_it_allows(overlap: int, m: float | None) -> None:
     model = fresh(overlap=overlap, m=m).fit(X, Y)
@@ -92,6 +93,7 @@ def test_without_m_the_plurality_is_released_and_m_above_the_overlap_says_so() -
     assert np.array_equal(above.table, plain.table)
 
 
+@pytest.mark.thorough
 def test_the_noise_is_solved_for_the_accuracy_that_is_said() -> None:
     for base in (0.6, 0.9):
         design = fresh(m=0.5, base_accuracy=base).fit(X, Y).design_
@@ -212,6 +214,7 @@ def test_a_ledger_is_shared_by_fits_and_processes(model: PrivateMajorityClassifi
     assert second.spent_ == first.spent_
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "model",
     [fixed(), fresh(), pate(sigma=4.0), *thorough(pate(gamma=0.2), pate(queries=6))],

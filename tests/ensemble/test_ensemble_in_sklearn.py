@@ -96,6 +96,7 @@ def test_shares_are_charged_for_by_no_budget() -> None:
     assert model.spent_ == before == (1.0, 0.0)
 
 
+@pytest.mark.thorough
 @NOISY
 @pytest.mark.parametrize("name", ["predict_proba", "decision_function"])
 def test_votes_under_noise_have_no_shares(model: PrivateMajorityClassifier, name: str) -> None:
@@ -304,6 +305,7 @@ def test_the_router_names_the_voters_that_are_trained() -> None:
 # ---- sparse matrices, and values that are missing
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["csr_array", *thorough("csr_matrix", "csc_matrix", "coo_array")])
 @pytest.mark.parametrize("model", [fixed(overlap=2), fresh(overlap=2), pate()], ids=["fixed", "fresh", "non-private"])
 def test_sparse_records_train_the_same_voters(model: PrivateMajorityClassifier, kind: str) -> None:
@@ -364,6 +366,7 @@ def needs(frame: Any, model: Any) -> None:
 FRAMES = pytest.mark.parametrize("library", ["pandas", "polars"])
 
 
+@pytest.mark.thorough
 @FRAMES
 @pytest.mark.parametrize("model", [fixed(overlap=2), fresh(), pate()], ids=["fixed", "fresh", "non-private"])
 def test_frames_train_the_same_voters_with_the_names_of_columns(model: PrivateMajorityClassifier, library: str) -> None:
@@ -389,6 +392,7 @@ def test_frames_train_the_same_voters_with_the_names_of_columns(model: PrivateMa
             one.predict(bad)
 
 
+@pytest.mark.thorough
 @FRAMES
 def test_columns_of_texts_go_to_voters_that_take_them(library: str) -> None:
     frame = table(library, town=np.where(X[:, 0] > 0, "up", "down"))

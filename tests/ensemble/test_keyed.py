@@ -70,7 +70,7 @@ def charged(model: PrivateMajorityClassifier) -> int:
     return int(model._release.budget.count().released)  # type: ignore[attr-defined]
 
 
-@pytest.mark.every
+@pytest.mark.first(2)
 @pytest.mark.parametrize("make", [fresh, pate, planned, of_ledger])
 def test_a_row_has_one_label_whatever_the_voters_say_next_time(make: Callable[..., Any], tmp_path: Path) -> None:
     model = (make(tmp_path) if make is of_ledger else make()).fit(X, Y)
@@ -87,6 +87,7 @@ def test_a_row_has_one_label_whatever_the_voters_say_next_time(make: Callable[..
     assert set(labels) == {"no", "yes"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [fresh, pate])
 def test_without_it_a_row_is_asked_anew(make: Callable[..., Any]) -> None:
     model = make(keyed=False).fit(X, Y)
@@ -144,6 +145,7 @@ def test_workers_that_ask_at_the_same_time_have_one_label(tmp_path: Path) -> Non
     assert Ledger(tmp_path / "ledger.db").status()["released"] == 40
 
 
+@pytest.mark.thorough
 def test_threads_have_one_label() -> None:
     model = fresh().fit(X, Y)
     with ThreadPoolExecutor(4) as pool:
@@ -227,6 +229,7 @@ def test_a_process_that_is_killed_leaves_a_label_for_each_charge(tmp_path: Path)
         assert kept() == after
 
 
+@pytest.mark.thorough
 def test_a_reader_of_the_ledger_sees_neither_rows_nor_labels(tmp_path: Path) -> None:
     model = of_ledger(tmp_path).fit(X, Y)
     model.predict(ASKED)
@@ -295,6 +298,7 @@ def test_a_frame_may_have_values_that_are_missing() -> None:
     assert row_digests(KEY, frame) == row_digests(KEY, plain)
 
 
+@pytest.mark.thorough
 def test_an_unwritable_ledger_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = of_ledger(tmp_path).fit(X, Y)
     import darrm.accounting.ledger_store as store

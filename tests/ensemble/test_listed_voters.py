@@ -89,6 +89,7 @@ def test_each_classifier_is_trained_on_its_shard(make: Callable[..., Any], jobs:
     assert not hasattr(KINDS[0], "classes_")  # what was passed is left alone
 
 
+@pytest.mark.thorough
 def test_names_reach_the_parameters_of_voters() -> None:
     named = fresh(*zip("abc", KINDS, strict=True))
     assert named.get_params()["c__max_depth"] == 3
@@ -109,6 +110,7 @@ def test_classifiers_without_names_have_no_parameters_of_their_own() -> None:
     assert len(clone(model).fit(X, Y).estimators_) == 3
 
 
+@pytest.mark.thorough
 def test_the_number_of_voters_follows_from_the_list() -> None:
     assert fresh(*KINDS, K=3).fit(X, Y).design_.problem.K == 3
     assert fresh(*KINDS).fit(X, Y).design_.problem.K == 3
@@ -352,6 +354,7 @@ def test_a_model_remembers_that_a_seed_made_it(copied: Callable[[Any], Any], wra
     assert not model.fit(X, Y).seeded_
 
 
+@pytest.mark.thorough
 @seeded
 def test_a_voter_inside_a_search_or_an_ensemble_remembers_its_seed() -> None:
     inner = fixed(*ONE, random_state=1, epsilon=1.0, Delta=1e-5).fit(X, Y)

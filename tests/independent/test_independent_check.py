@@ -370,6 +370,7 @@ def test_a_name_that_says_nothing_is_refused(name: str | None, place: tuple[Any,
         check(content)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -453,6 +454,7 @@ def test_every_attendance_is_judged() -> None:
     assert seen(altered(whole, absent=False))
 
 
+@pytest.mark.thorough
 def test_the_profile_holds_for_every_attendance() -> None:
     whole = as_read(made("absent voters"))
     assert not check(whole).wrong

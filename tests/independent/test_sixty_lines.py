@@ -102,6 +102,7 @@ def test_what_is_not_whole_is_not_judged(tmp_path: Path) -> None:
         assert "whole" in error
 
 
+@pytest.mark.thorough
 def test_an_m_of_groups_adds_nothing_to_their_epsilon(tmp_path: Path) -> None:
     """A decision has no m; with a stray one, ten times a tenth of its epsilon would pass for the whole."""
     decision([Voters(2, 1.0), Voters(3, 0.2)], 1.0).save(tmp_path / "design.json")
@@ -138,6 +139,7 @@ def test_what_says_more_than_is_read_is_not_judged(tmp_path: Path, part: str) ->
     assert "says what is not read here" in error
 
 
+@pytest.mark.thorough
 def test_a_limit_for_each_group_is_not_judged(tmp_path: Path) -> None:
     groups = [darrm.VoterGroup(2, 1.0), darrm.VoterGroup(2, 1.0)]
     problem = darrm.DecisionProblem(groups, [0.4, 0.9], max_affected=1)
@@ -148,6 +150,7 @@ def test_a_limit_for_each_group_is_not_judged(tmp_path: Path) -> None:
     assert "says what is not read here" in error
 
 
+@pytest.mark.thorough
 def test_more_answers_are_not_judged(tmp_path: Path) -> None:
     decision([Voters(3, 1.0)], 1.0, classes=3).save(tmp_path / "design.json")
     content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
@@ -170,6 +173,7 @@ def without_noise(folder: Path, *, grouped: bool) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [-0.8591, -1e-9, 1.0, math.nan])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_voters_that_cannot_be_are_not_judged(tmp_path: Path, grouped: bool, delta: float) -> None:

@@ -386,6 +386,7 @@ def test_an_accountant_without_neighbours_is_for_adding_or_removing(designs: dic
 # Without dp-accounting
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["dp_accounting", "attr"])
 def test_a_missing_library_is_named(name: str) -> None:
     program = (

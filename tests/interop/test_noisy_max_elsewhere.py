@@ -97,6 +97,7 @@ def test_votes_are_the_data_of_a_measurement(opendp: Any) -> None:
     assert pure.map(1) == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_counts_are_computed_from_the_data(opendp: Any) -> None:
     space = {
         "input_domain": opendp.vector_domain(opendp.atom_domain(T=int), size=3),

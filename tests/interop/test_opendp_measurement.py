@@ -203,6 +203,7 @@ def test_an_odometer_counts_it_and_a_filter_stops_it(delta: float) -> None:
         asked_twice(made)
 
 
+@pytest.mark.thorough
 def test_an_odometer_of_two_changes_has_no_finite_loss() -> None:
     made = measurement()
     running = dp.c.make_fully_adaptive_composition(*made.input_space, made.output_measure)([1, 1, 0, 1, 0])
@@ -212,6 +213,7 @@ def test_an_odometer_of_two_changes_has_no_finite_loss() -> None:
         running.privacy_loss(2)
 
 
+@pytest.mark.thorough
 def test_it_comes_after_transformations_and_before_functions() -> None:
     """Records of symmetric distance 2, of a known number, become records of which one is changed."""
     bounds = (0, 1)
@@ -274,6 +276,7 @@ def test_neighbours_are_at_distance_1_in_the_metric(adjacency: str, fit: set[str
         assert ("then_metric_bounded" in str(refused.value)) == ((adjacency, metric) == ("replace-one", "symmetric"))
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize("distance", [-1, 0.5, math.nan, "1", None, True])
 def test_a_distance_is_a_number_of_changes(distance: Any) -> None:
@@ -355,6 +358,7 @@ def test_votes_of_private_voters_are_no_data(design: Any) -> None:
         opendp_measurement(design, n_labels=N, votes=None)
 
 
+@pytest.mark.thorough
 def test_one_private_group_is_enough_to_refuse_votes() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, math.inf), darrm.VoterGroup(1, 0.5)], 1.0)
     design = darrm.DecisionDesign(problem, [[0.5, 0.5]] * 3, ACCURATE)
@@ -422,6 +426,7 @@ def fails(data: list[int]) -> Any:
     raise RuntimeError("the voters are away")
 
 
+@pytest.mark.thorough
 @pytest.mark.first(4)
 @pytest.mark.parametrize(
     ("votes", "said"),

@@ -77,6 +77,7 @@ def test_permute_and_flip_is_noisy_max_of_opendp() -> None:
         assert scipy.stats.binomtest(seen, CALLS, float(chance)).pvalue > FALSE_ALARM / 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [

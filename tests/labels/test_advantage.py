@@ -224,6 +224,7 @@ def test_advantage_falls_as_the_root_of_the_bag() -> None:
     assert found[-1] == pytest.approx(math.sqrt(1 / (2 * math.pi * 256)), rel=2e-3)
 
 
+@pytest.mark.thorough
 def test_lemma_a1_for_two_kinds_of_labels() -> None:
     """Bags of labels with eta = a or b, by fair coins: the expected advantage over all compositions."""
     for a, b in ((0.1, 0.4), (0.5, 0.5), (0.02, 0.9)):

@@ -56,6 +56,7 @@ def test_rows_are_what_the_measures_say() -> None:
     assert all(row.largest_log_odds_change <= row.guaranteed_epsilon * (1 + 1e-12) for row in rows)
 
 
+@pytest.mark.thorough
 def test_threads_change_nothing_and_bags_are_shared() -> None:
     one, two = (darrm.labels.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=seeded(), jobs=jobs) for jobs in (1, 2))
     assert one == two
@@ -68,6 +69,7 @@ def test_threads_change_nothing_and_bags_are_shared() -> None:
     assert one != darrm.labels.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=np.random.default_rng(8))
 
 
+@pytest.mark.thorough
 def test_progress_counts_every_row() -> None:
     seen: list[tuple[int, int]] = []
     darrm.labels.audit(MECHANISMS, ETA, bag_size=50, rng=seeded(), jobs=2, progress=lambda *count: seen.append(count))
@@ -324,6 +326,7 @@ def test_bisections_at_once_are_those_one_by_one() -> None:
             assert several.quantile(q) == plain.quantile(q)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["llp", "llp-laplace", "llp-geometric"])
 def test_threads_split_the_bags_of_one_row(name: str) -> None:
     bags = ETA[:196].reshape(-1, 7)

@@ -176,6 +176,7 @@ def test_the_floor_fails_no_more_often_than_it_says(n: int, d: int, k: int, fail
     assert float(U[-1] @ U[-1]) <= floor.leverage
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n", "k"), [(16, 12), (14, 13), (13, 9)])
 def test_the_floor_over_all_bags(n: int, k: int) -> None:
     """By enumeration: labels 0 and 1, half of each, and an intercept alone, where small bags have a floor already."""
@@ -189,6 +190,7 @@ def test_the_floor_over_all_bags(n: int, k: int) -> None:
     assert said[0.9].residual_sum > 0
 
 
+@pytest.mark.thorough
 def test_a_floor_on_the_loss_alone_is_not_enough() -> None:
     """All the residual in 20 of 20,000 records: nine of ten bags of 100 have none, and no label privacy at all."""
     n, k = 20_000, 100
@@ -208,6 +210,7 @@ def test_a_floor_on_the_loss_alone_is_not_enough() -> None:
     assert random_bag_delta(1.0, k, (0, 1), X=X, loss_floor=loss, residual_bound=2 * math.sqrt(loss)).upper < 0.904
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(600, 150, 0.5), (600, 300, 0.5), (120, 60, 1.0)])
 def test_random_bags_against_the_mean_over_bags(n: int, k: int, epsilon: float) -> None:
     """Theorem 12: the divergence with the bags shown is the mean over bags of that of the bag of the record."""

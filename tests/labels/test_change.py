@@ -90,6 +90,7 @@ def test_signed_randomized_response_is_two_steps() -> None:
     assert law.cdf(0.5) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_laplace_laws_are_those_of_fine_noise(epsilon: float) -> None:
     """Against noise on a grid of 1/200, by a count kernel."""

@@ -157,6 +157,7 @@ def test_the_kernel_of_randomized_response() -> None:
     assert RandomizedResponse(0.7).label_kernel() == pytest.approx(np.array([[1 - pi, pi], [pi, 1 - pi]]), rel=1e-15)
 
 
+@pytest.mark.thorough
 def test_geometric_release_follows_its_kernel_and_loses_its_bias() -> None:
     k, s, n = 5, 1, 200_000
     mechanism = GeometricLabelProportions(0.6)
@@ -172,6 +173,7 @@ def test_geometric_release_follows_its_kernel_and_loses_its_bias() -> None:
         assert mean == pytest.approx(np.arange(size + 1), abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_laplace_release_is_discrete_laplace_on_its_grid() -> None:
     mechanism, n = LaplaceLabelProportions(0.5), 100_000
     with pytest.warns(NotPrivateWarning):

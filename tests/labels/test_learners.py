@@ -543,6 +543,7 @@ def test_without_scikit_learn_the_package_says_what_to_install() -> None:
     assert all("pip install 'darrm[experiments]'" in line for line in lines)
 
 
+@pytest.mark.thorough
 def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "labels.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}

@@ -164,6 +164,7 @@ def test_posterior_of_noisy_sums_is_calibrated(weights: str, draws: int) -> None
     assert post.std(axis=0).min() > 1e-3
 
 
+@pytest.mark.thorough
 def test_posterior_with_secret_weights_is_bayes() -> None:
     # Two labels, one of them noised: the density by the characteristic function, which is a product.
     eta, sigma, o = np.array([0.3, 0.6]), 0.5, 0.8
@@ -410,6 +411,7 @@ def gaussian_delta(epsilon: float, mu: np.ndarray) -> np.ndarray:
     return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize(("k", "fraction"), [(10, 0.5), (3, 0.3), (6, 1.0), (1, 1.0), (7, 0.2)])
 def test_released_weights_against_sampling(k: int, fraction: float) -> None:

@@ -119,6 +119,7 @@ def test_a_chosen_event_is_the_right_one(delta: float) -> None:
     assert empirical_epsilon(rng.multinomial(n, p), rng.multinomial(n, q), delta=delta, event=wrong).lower < 0.05
 
 
+@pytest.mark.thorough
 def test_scores_find_the_threshold() -> None:
     """Two normal distributions at a distance of mu, whose epsilon at a delta is known."""
     mu, delta, n = 1.0, 0.01, 200_000

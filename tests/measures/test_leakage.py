@@ -227,6 +227,7 @@ def test_a_sum_of_many_leakages_is_not_rounded_down() -> None:
     assert composed_leakage([0.0]) == 0
 
 
+@pytest.mark.thorough
 def test_the_sum_of_leakages_is_rounded_up() -> None:
     rng = np.random.default_rng(3)
     for n in (1, 2, 3, 10, 127, 1000):
@@ -255,6 +256,7 @@ def test_laplace_probabilities_against_sixty_digits(counts: list[int], rate: Fra
     assert sum(wanted) == pytest.approx(1, abs=1e-14)
 
 
+@pytest.mark.thorough
 def test_probabilities_when_counts_are_far_apart_or_many() -> None:
     noises: list[dict[str, float]] = [{"gamma": 1.0}, {"sigma": 1.0}]
     for noise in noises:

@@ -158,6 +158,7 @@ def test_theorem_10_fails_for_every_noise(scale: dict[str, float]) -> None:
     assert leaks[0] == pytest.approx(by_definition((5, 5, 0), scale), abs=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "scale",
     [{"gamma": 0.3}, {"sigma": 1.0}, *thorough({"gamma": 1.0}, {"sigma": 0.5}, {"sigma": 3.0})],
@@ -188,6 +189,7 @@ def test_one_vote_counts_where_float64_has_even_numbers_only(scale: dict[str, fl
         assert 0.3 < leak <= leakage_data_bound(votes, **scale)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", ["sigma", *thorough("gamma")])
 def test_noise_of_any_width(kind: str) -> None:

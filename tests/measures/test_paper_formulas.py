@@ -223,6 +223,7 @@ def mixtures() -> list[tuple[float, float, float]]:
     return [(a, b, w) for a in (0.0, 0.001, 0.1, 0.5) for b in (0.01, 0.5, 0.9, 0.999) for w in (0.5, 0.1)]
 
 
+@pytest.mark.thorough
 def test_lemma_a2_as_printed() -> None:
     """Its half-width is too small for its proof (docs/errata.md). Of these bags none breaks what it says."""
     for a, b, w in mixtures():
@@ -262,6 +263,7 @@ def test_lemma_a4_and_the_propositions_on_sums() -> None:
     assert np.all(np.cos(2 * np.pi * t) <= 1 - 4 * np.pi * t**2 + 1e-15)
 
 
+@pytest.mark.thorough
 def test_below_one_half_odds_move_like_probabilities() -> None:
     """After Definition 3.6 of 2024: I is of the order of log(posterior / eta), with 1 and 2 for constants."""
     seen = 0

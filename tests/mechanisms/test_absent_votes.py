@@ -67,6 +67,7 @@ def test_many_rows_are_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert darrm.mechanisms.PrivateDecision(sure()).release(many).tolist() == [expected(row) for row in many]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
 def test_copies_and_pickles_release_the_same(again: Any) -> None:
     mechanism = darrm.mechanisms.PrivateDecision(sure())

@@ -41,6 +41,7 @@ VOTES = np.array([[0, 1, 0], [2, 2, 2], [2, 1, 2], [1, 1, 0]])
 LABELS = [0, 2, 2, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "problem",
     [

@@ -143,6 +143,7 @@ def test_exact_rows_sum_to_one_and_are_those_of_the_definition(none: bool) -> No
         assert all(row[j] == Fraction(stored[j]) for j in range(of.n_answers) if j != largest)
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1)
 @pytest.mark.parametrize("of", [problem(5, classes=4, none=True), problem(6, classes=5), problem(2, 2, classes=3)])
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -252,6 +253,7 @@ def test_labels_of_many_classes(classes: int, none: bool, kind: type) -> None:
     assert labels[2] in ([classes] if none else votes[2])
 
 
+@pytest.mark.thorough
 def test_streams_rows_and_nothing() -> None:
     of = problem(3, classes=("a", "b", "c"))
     made = mechanism(of, [[1, 0, 0], [1, 0, 0], [1 / 3] * 3])
@@ -321,6 +323,7 @@ def test_tables_that_are_none(table: Any, said: str) -> None:
         exact_rows(np.array(table), of)
 
 
+@pytest.mark.thorough
 def test_many_voters_and_classes_are_instant() -> None:
     """1,455 rows of 10 for 25 voters, of which few come up; then vectors that fill more than 64 bits."""
     for voters, classes, n in ((25, 10, 1455), (20, 30, 627)):

@@ -90,6 +90,7 @@ def test_refused_votes_take_no_label() -> None:
     assert mechanism.given == 0
 
 
+@pytest.mark.thorough
 def test_threads_share_the_labels() -> None:
     mechanism = ConfidentNoisyMax(-9, 1e-3, 1.0, answers=300)
 

@@ -59,6 +59,7 @@ def test_coins_refuse_what_no_coin_can_have() -> None:
             Coins([bias])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("K", [6, 11])
 def test_labels_have_their_probabilities(K: int) -> None:
     """Operating-system coins; a false alarm once in a million runs, over all l together."""

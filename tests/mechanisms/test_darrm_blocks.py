@@ -49,6 +49,7 @@ def test_blocks_get_the_labels_of_release(sizes: list[int]) -> None:
         np.testing.assert_array_equal(labels, one)
 
 
+@pytest.mark.thorough
 def test_labels_have_their_probabilities() -> None:
     """Coins of the operating system; a false alarm once in a million runs."""
     n = 200_000
@@ -99,6 +100,7 @@ def test_a_stream_is_not_read_ahead() -> None:
     assert read == [0]
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_stream() -> None:
     peaks = []
     for n in (5, 500):

@@ -115,6 +115,7 @@ def test_enough_nodes_for_each_length() -> None:
         assert bound.min() < -38
 
 
+@pytest.mark.thorough
 def test_the_normal_distribution_to_its_relative_error() -> None:
     flint = pytest.importorskip("flint")
     x = np.concatenate([-np.linspace(0, 37.5, 2000), [-13.0, -13.0000001, 0.0, 0.5, 3.0, 40.0]])

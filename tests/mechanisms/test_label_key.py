@@ -575,6 +575,7 @@ def test_an_id_that_was_charged_without_a_key_is_refused_with_one(book: Ledger) 
     assert book.status()["released"] == 2
 
 
+@pytest.mark.thorough
 def test_a_ledger_says_how_many_labels_are_by_key(
     book: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,6 +69,7 @@ def test_the_chances_are_exact_over_all_words(monkeypatch: pytest.MonkeyPatch, a
     assert [Fraction(int(n), 2**DIGITS) for n in ones] == [chance(made, row) for row in rows]
 
 
+@pytest.mark.thorough
 def test_the_tables_differ_enough_to_tell_them_apart() -> None:
     made = design(absent=True)
     assert len({chance(made, row) for row in VOTES}) > 3
@@ -105,6 +106,7 @@ def test_columns_are_in_the_groups_order() -> None:
     assert mechanism.release_counts(counts).tolist() == wanted.tolist()
 
 
+@pytest.mark.thorough
 def test_nobody_and_no_row() -> None:
     mechanism = PrivateDecision(design(absent=True))
     assert mechanism.release(np.full((50, 5), -1)).tolist() == [1] * 50
@@ -136,6 +138,7 @@ def test_votes_that_are_none(votes: object, said: str) -> None:
         PrivateDecision(design()).release(votes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bad", [255, -2, 0.5, float("nan"), 2])
 def test_only_minus_one_is_an_absent_voter(bad: float) -> None:
     with pytest.raises(darrm.InputError, match=r"0, 1 or, for an absent voter, -1. Got"):
@@ -161,6 +164,7 @@ def test_a_noise_function_is_released_as_the_table_of_its_probabilities() -> Non
     assert draws[0].mean(axis=1) == pytest.approx(table, abs=0.01)
 
 
+@pytest.mark.thorough
 def test_too_many_cases_of_absent_voters_are_refused() -> None:
     made = design(absent=True)
     assert PrivateDecision(made).release([[1, -1, 0, 1, 1]]).shape == (1,)

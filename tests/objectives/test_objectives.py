@@ -111,6 +111,7 @@ def test_more_ones_than_voters_are_no_rule() -> None:
             use(PROBLEM)
 
 
+@pytest.mark.thorough
 def test_the_truth_without_votes_is_the_cheaper_guess() -> None:
     for prior, cost, answer in (
         ([0.9, 0.1], [[0, 5], [1, 0]], 0.0),

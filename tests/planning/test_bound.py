@@ -187,6 +187,7 @@ def test_a_budget_that_limits_nothing_is_no_error(queries: int, epsilon: float, 
     assert math.isnan(bound) or 0 <= bound <= setting.cost(setting.best_rule()) + 1e-9
 
 
+@pytest.mark.thorough
 def test_a_comparison_states_no_bound_where_none_is_known() -> None:
     """For fixed, private voters it once stated the planned cost, as if no table could be better."""
     problem, objective = (
@@ -197,6 +198,7 @@ def test_a_comparison_states_no_bound_where_none_is_known() -> None:
     assert math.isnan(darrm.compare(problem, **asked, voters="fixed").cost_at_least)
 
 
+@pytest.mark.thorough
 def test_the_bound_needs_no_gap_of_the_design() -> None:
     setting = Setting((darrm.VoterGroup(5, epsilon=1.0),), 5, "replace-one", 3, TRUTH)
     found = at_one_total(setting, Budget(10, 2.0, 1e-5, "fresh"))

@@ -109,6 +109,7 @@ def test_the_dependence_is_that_of_single_votes(prior: list[float] | None) -> No
     assert same.share == pytest.approx(1.0)
 
 
+@pytest.mark.thorough
 def test_labels_near_coin_flips_say_so_first_and_no_plan_prints_nan() -> None:
     voters: Any = {"groups": [(3, 1.0)], "max_affected": 1, "queries": 10, "voters": "fresh"}
     plan = darrm.plan(**voters, base_accuracy=0.8, total_epsilon=2, **TOTAL)

@@ -56,6 +56,7 @@ def test_the_plain_majority_of_a_prior_says_what_one_label_costs() -> None:
     assert any("Pass --accuracy" in remark for remark in plan_words.remarks(plan))
 
 
+@pytest.mark.thorough
 def test_rare_labels_that_are_right_are_no_coin_flips() -> None:
     plan = darrm.plan(
         K=5, epsilon=0.1, base_accuracy=0.9, prior=[0.02, 0.98], max_affected=1, voters="fresh", compare=False, **TOTAL

@@ -137,6 +137,7 @@ def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) 
             assert best.expected_cost <= row.expected_cost * 1.002, row.name
 
 
+@pytest.mark.thorough
 def test_a_rival_is_gauged_at_its_best_where_its_total_rises_and_falls() -> None:
     """One of 25 votes costs more than nine or eleven of them: the majority of one vote is that vote."""
     asked: Any = {**TABLE, "queries": 100, "epsilon": 1.0, "base_accuracy": 0.9}

@@ -48,6 +48,7 @@ def test_common_is_well_scaled_for_many_votes() -> None:
     assert priors.weights(priors.common(), 1001, "tv").min() > 1e-6 / 1001
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("p", "rho"), [(0.5, 0.0), (0.8, 0.3), (1.0, 0.5), (0.6, 1.0)])
 def test_two_votes_have_the_correlation_of_their_prior(p: float, rho: float) -> None:
     prior = priors.correlated(p, rho)

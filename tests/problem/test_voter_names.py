@@ -118,6 +118,7 @@ def test_files_have_names_if_voters_have(plain: Any, named: Any, tmp_path: Path)
     assert list(bare["groups"][0]) == ["count", "epsilon", "delta", "max_affected"]
 
 
+@pytest.mark.thorough
 def test_a_ledger_takes_labels_with_and_without_names_for_the_same(plain: Any, named: Any, tmp_path: Path) -> None:
     """Names are no part of the guarantee: what is charged is the same table for the same kinds of voters."""
     assert Labels.of(named).name == Labels.of(plain).name

@@ -147,6 +147,7 @@ def test_what_is_reached_holds_for_the_digits_that_are_known(bits: int) -> None:
     assert 100 < np.count_nonzero(found) < 300
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1, 3)
 @pytest.mark.parametrize("draw", LAWS)
 def test_ties_refine_both_for_good(draw: Callable[..., Deviates]) -> None:

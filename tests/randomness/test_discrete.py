@@ -70,6 +70,7 @@ def test_a_coin_is_decided_at_the_first_digit_that_differs() -> None:
         assert not left
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize("rate", [Fraction(5), Fraction(1), Fraction(1, 10), Fraction(0.003)])
 def test_discrete_laplace(rate: Fraction) -> None:

@@ -226,6 +226,7 @@ def test_where_the_optimum_prefers_the_dearer_label(case: tuple[DecisionDesign, 
     assert ("ordered=True" in page.text) is bool(design.reversals)
 
 
+@pytest.mark.thorough
 def test_absent_voters_are_spoken_of_only_where_they_may_be(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     condition = "Who is absent must depend neither on the data nor on votes or their noise."

@@ -33,6 +33,7 @@ def test_decisions_show_guarantee_picture_and_table(several: int) -> None:
     np.testing.assert_allclose(numbers, design.table.ravel(), atol=5e-4)
 
 
+@pytest.mark.thorough
 def test_absent_voters_bring_their_condition() -> None:
     problem = darrm.DecisionProblem([VoterGroup(3, epsilon=1.0)], epsilon=1.0)
     text = darrm.solve(problem, objective=objectives.truth([0.7]), absent=True)._repr_html_()

@@ -29,6 +29,7 @@ def test_spindles_show_pairs_within_their_bounds() -> None:
     assert np.all(lower.get_ydata() <= lower.get_xdata() + 1e-12)
 
 
+@pytest.mark.thorough
 def test_distribution_functions_end_below_one_where_mass_is_infinite() -> None:
     both = {
         "llp": darrm.labels.multiplicative_advantage(darrm.labels.LabelProportions(), ETA),
@@ -92,6 +93,7 @@ def test_a_mechanism_has_one_colour_whatever_stands_beside_it() -> None:
     assert len(set(looks.values())) == len(names)
 
 
+@pytest.mark.thorough
 def test_names_of_lines_stand_beside_their_ends_and_apart() -> None:
     ax = figures.axes_of(None)
     for i in range(4):

@@ -182,6 +182,7 @@ def too_long(page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 def test_no_cell_has_a_long_number(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     assert too_long(page) == []

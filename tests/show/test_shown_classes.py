@@ -164,6 +164,7 @@ def test_two_classes_and_none_are_lines() -> None:
     np.testing.assert_array_equal(np.stack([line.get_ydata() for line in ax.lines], axis=1), wanted)
 
 
+@pytest.mark.thorough
 def test_more_classes_are_shown_by_the_lead() -> None:
     pytest.importorskip("matplotlib")
     design = CASES["four and none"]()

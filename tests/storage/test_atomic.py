@@ -38,6 +38,7 @@ if Path("/proc/self/fd").exists():
     KINDS += ["/proc/self/fd/1", "/proc/thread-self/fd/1", "link to /proc/self/fd/1"]
 
 
+@pytest.mark.thorough
 @pytest.mark.first(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["wb", "ab"])
@@ -63,6 +64,7 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "out.txt"]
 
 
+@pytest.mark.thorough
 def test_standard_output_that_is_closed(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("/dev/fd/1")

@@ -113,6 +113,7 @@ def test_it_goes_on_where_it_stopped(problems: Path, tmp_path: Path, monkeypatch
     assert [row["table"] for row in again] == [row["table"] for row in whole]
 
 
+@pytest.mark.thorough
 def test_what_was_changed_is_found(problems: Path, tmp_path: Path) -> None:
     out = tmp_path / "table.jsonl"
     tables.solve_grid(tables.from_csv(problems), out=out)
@@ -172,6 +173,7 @@ def test_the_command_takes_decisions(problems: Path, tmp_path: Path, capsys: pyt
         tables.lookup(out, 3, 1, 0.5)
 
 
+@pytest.mark.thorough
 def test_lists_are_json_in_cells_and_stay_as_they_are_when_written_again(problems: Path, tmp_path: Path) -> None:
     made = tables.solve_grid(tables.from_csv(problems), out=tmp_path / "table.csv")
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:

@@ -324,6 +324,7 @@ def test_another_grid_does_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         tables.solve_grid([3], 1, 0.2, out=out)
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_one_line_and_keeps_what_was_done(
     whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def first_again(blocks: Sequence[Sequence[str]]) -> tuple[int, int, str] | None:
     return None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("most", [20, 500, 10**6])
 @pytest.mark.parametrize("ascending", [True, False])

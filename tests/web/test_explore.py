@@ -93,6 +93,7 @@ def test_every_answer_is_guarded(client: Any, path: str) -> None:
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.thorough
 def test_nothing_is_loaded_from_elsewhere(client: Any) -> None:
     texts = []
     for path in (*PAGES, "/voters", "/static/explore.css", "/static/explore.js"):
@@ -238,6 +239,7 @@ def test_a_hundred_kilobytes_of_address_are_refused(server: Server) -> None:
     assert ask(server, "/voters")[0] == 200
 
 
+@pytest.mark.thorough
 def test_the_longest_prior_fits(server: Server) -> None:
     prior = "fixed:" + ",".join(f"{0.5 + i / 1000:.17f}" for i in range(201))
     status, body = ask(server, f"/release/design?count1=201&m=1&epsilon1=0.1&max_affected=1&prior={quote(prior)}")

@@ -46,6 +46,7 @@ def of_groups(**more: Any) -> darrm.Design:
 # What is shown
 
 
+@pytest.mark.thorough
 def test_the_pages_lead_to_each_other(client: Any) -> None:
     pages = {"/": "Plan of many labels", "/release/": "One release"}
     for path, name in pages.items():
@@ -259,6 +260,7 @@ def test_what_compares_as_equal_is_not_served_for_another_question(client: Any) 
     assert found == {"max_affected1": "max_affected1 must be one number. Got '1:alice'."}
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::darrm.errors.ImpossiblePriorWarning")
 def test_a_prior_of_priors_of_priors_does_not_hang(client: Any) -> None:
     """Its reach was asked for twice at each level: 2^200 times."""
