@@ -219,9 +219,8 @@ class IdenticalVoters:
         """The worst pair, if its excess is above ``threshold``."""
         return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
 
-    def worst(self, epsilon: Decimal) -> WorstCase:
-        """The worst of `worst_cases`."""
-        return largest(self.worst_cases(epsilon))
+    def worst(self, *epsilons: Decimal) -> list[WorstCase]:
+        return [largest(self.worst_cases(epsilon)) for epsilon in epsilons]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst pair at one epsilon, with a bound on all others."""

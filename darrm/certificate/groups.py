@@ -461,4 +461,4 @@ class _Bounds:
 
     @staticmethod
     def _each(values: Sequence[Any]) -> NDArray[Any]:
-        return np.array(values)[:, None, None]
+        return np.reshape(values, (-1, 1, 1))
