@@ -449,7 +449,7 @@ class _Bounds:
                 return np.asarray(V * (1 + _EXACT) - W * self._each([grow * (1 - _EXACT) for grow in self._grow]))
         relative = 1.01 * _U * (3 * reached + 12)
         grow = self._each([min(float(grow), _BEYOND) * (1 - relative) for grow in self._grow])
-        bounds = V * (1 + relative) - W * grow
+        bounds: NDArray[Any] = V * (1 + relative) - W * grow
         few = [at for at, kappa in enumerate(self._kappa) if kappa < 1000]
         if few:
             kappas = self._each([self._kappa[at] * (1 - relative) for at in few])[..., 0]
