@@ -8,8 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 
+def in_one_line(message: str) -> str:
+    """A message in one line, in which nothing that stands in a file or a name can write on the terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+
+
 class DarrmError(Exception):
-    """Base of every error that darrm raises on purpose; catch it to catch them all."""
+    """Base of every error that darrm raises on purpose; catch it to catch them all. Its message is one line."""
+
+    def __str__(self) -> str:
+        return in_one_line(super().__str__())
 
 
 class InputError(DarrmError, ValueError):

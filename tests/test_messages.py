@@ -66,6 +66,23 @@ def test_a_vote_for_a_third_class_is_told_where_to_go(tmp_path: Path) -> None:
             MECHANISM.release([[0, other, 1]])
 
 
+def test_what_stands_in_a_name_makes_no_second_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "a\nb\x1b[31m.json"
+    with pytest.raises(darrm.InputError) as caught:
+        darrm.load(name)
+    assert str(caught.value).startswith(r"a b\x1b[31m.json could not be read")
+    with pytest.raises(darrm.OutputError) as full:
+        DESIGN.save(f"missing/{name}")
+    assert len(str(full.value).splitlines()) == 1
+    assert main(["solve", "--K", "3", "--m", "2", "--epsilon", "0.5", "--out", name]) == 0
+    assert r"Wrote a b\x1b[31m.json." in capsys.readouterr().err.splitlines()
+    assert main(["verify", name]) == 0
+    assert not any(c in capsys.readouterr().out for c in ("a\nb", "\x1b[31m"))
+
+
 @pytest.mark.parametrize("epsilon", [[0.5, 1.0], (0.5,), np.array([0.5, 1.0]), "0.5,1"], ids=str)
 def test_several_epsilons_are_told_where_to_go(epsilon: Any) -> None:
     with pytest.raises(darrm.InputError, match=r"one number, .*darrm\.VoterGroup.*darrm\.DecisionProblem.*--group"):

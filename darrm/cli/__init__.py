@@ -23,7 +23,7 @@ from darrm.cli.completion import VARIABLE
 from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, current, ended_by, error_object, trace
 from darrm.cli.long_run import telling
 from darrm.cli.streams import kept_streams
-from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWarning
+from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWarning, in_one_line
 
 _NAMES = (
     *("solve", "verify", "release", "release-shared", "compare", "table", "profile", "budget", "plan", "ledger"),
@@ -112,6 +112,4 @@ def _show_warning(
 
 
 def _say(run: Run, message: str, event: str, **values: object) -> None:
-    from darrm.cli.common import in_one_line
-
     run.say(f"darrm: {in_one_line(message)}", event, **values)

@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from darrm.cli import endings
 from darrm.cli.outputs import DESIGN, AnyPath
 from darrm.cli.suggestions import darrm_line
-from darrm.errors import ImpossiblePriorWarning, InputError
+from darrm.errors import ImpossiblePriorWarning, InputError, in_one_line
 from darrm.show.figures import new_figure, picture_format, save, tables_of
 from darrm.show.wording import NOT_RESTING as NOT_RESTING
 from darrm.show.wording import at_least, exactly, number_of
@@ -354,14 +354,9 @@ def console() -> Console:
     return plain
 
 
-def in_one_line(message: str) -> str:
-    """A message in which nothing that stands in a file can write on the terminal."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
-
-
 def note(message: str) -> None:
-    """A message for the reader, on standard error."""
-    endings.current().say(message)
+    """A message for the reader, in one line on standard error."""
+    endings.current().say(in_one_line(message))
 
 
 def wrote(*paths: Path | str | None) -> None:

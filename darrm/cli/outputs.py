@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.errors import InputError
+from darrm.errors import InputError, in_one_line
 from darrm.storage.atomic import check_place
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 from darrm.storage.kinds import kind_of
@@ -110,7 +110,8 @@ def keep(out: Path | None, design: Design) -> None:
 def kept(out: Path | None, design: Design) -> None:
     """Say what `keep` wrote, and what of the user's it holds."""
     if out is not None:
-        click.echo(f"Wrote {out}." if is_design_file(out) else f"Wrote {out}, {FOR_ANALYSIS}", err=True)
+        wrote = f"Wrote {out}." if is_design_file(out) else f"Wrote {out}, {FOR_ANALYSIS}"
+        click.echo(in_one_line(wrote), err=True)
         say_held(out, design)
 
 
@@ -118,7 +119,5 @@ def say_held(out: Path, design: Design) -> None:
     """Say which figures of the user's the file of a design holds, in all digits."""
     held = design.objective.held
     if held:
-        click.echo(
-            f"{out} holds {held} exactly. Publish it only if they come from elsewhere than these votes or records.",
-            err=True,
-        )
+        said = f"{out} holds {held} exactly. Publish it only if they come from elsewhere than these votes or records."
+        click.echo(in_one_line(said), err=True)

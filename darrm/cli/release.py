@@ -17,7 +17,7 @@ from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
-from darrm.errors import DarrmError, ExistsError, InputError
+from darrm.errors import DarrmError, ExistsError, InputError, in_one_line
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
@@ -336,7 +336,7 @@ def _of_groups(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ..
 
 def _order(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ...], *, named: bool) -> str:
     """Which columns were taken for which group; nothing if all columns were taken for one."""
-    groups = _of_groups(problem, tuple(map(common.in_one_line, voters)))  # names that a file holds
+    groups = _of_groups(problem, tuple(map(in_one_line, voters)))  # names that a file holds
     each = "; ".join(f"{wording.some(own)} as group {g}" for g, own in enumerate(groups, start=1))
     if named:
         return f" Vote columns were matched by name: {each if len(groups) > 1 else wording.some(groups[0])}."

@@ -14,7 +14,7 @@ from darrm.cli import common
 from darrm.cli.endings import DONE, NO_DESIGN, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.cli.verify import rests
-from darrm.errors import InputError
+from darrm.errors import InputError, in_one_line
 
 _MOST = 1_000_000  # as in a grid
 _KEPT = "Finished rows are saved: run the same command again to continue."
@@ -115,11 +115,12 @@ def command(
         earlier = "all" if table.found == len(table) else f"{table.found} of {len(table)} rows"
         there = f"; {earlier} came from an earlier run" if table.found else ""
         holes = f" {table.left_out} combinations with m or max_affected above K were skipped." if table.left_out else ""
-        click.echo(f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}")
+        said = f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}"
+        click.echo(in_one_line(said))
         if table.known:
             click.echo(rests(table.known))
         if failures:
-            click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")
+            click.echo(f"{failures} failed; the first: {in_one_line(str(table.failures[0]['failure']))}")
     common.wrote(out, plot)
     return ending.status
 

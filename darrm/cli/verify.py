@@ -13,7 +13,7 @@ import click
 from darrm.cli import common
 from darrm.cli.endings import DONE, NOT_HELD, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
-from darrm.errors import CertificateError
+from darrm.errors import CertificateError, in_one_line
 from darrm.numerics.exact import rounded_up
 from darrm.show import wording
 
@@ -54,7 +54,7 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
         design = load(file)
     except CertificateError as error:
         if as_json and error.certificate is not None:
-            common.note(f"darrm: {common.in_one_line(str(error))}")
+            common.note(f"darrm: {error}")
             return _answer(_judged(error), [str(error)])
         raise
     if as_json:
@@ -108,13 +108,13 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
     if as_json:
         return _answer(asdict(found), found.wrong)
     for line in found.wrong:
-        click.echo(f"wrong: {common.in_one_line(line)}")
+        click.echo(f"wrong: {in_one_line(line)}")
     for line in found.loose:
-        click.echo(f"loosely described: {common.in_one_line(line)}")
+        click.echo(f"loosely described: {in_one_line(line)}")
     profile = ", profile" if content["profile"] else ""
     tables = "" if found.tables == 1 else f" of {found.tables} tables"
     told = "not all privacy claims hold" if found.wrong else "all privacy claims verified"
-    click.echo(f"{file}: {told}.")
+    click.echo(in_one_line(f"{file}: {told}."))
     click.echo(f"{'The file claims that one release is' if found.wrong else 'One release is'} {_guarantees(content)}.")
     click.echo(_voters(content["problem"]))
     click.echo(
@@ -205,7 +205,7 @@ def _table(file: Path, jobs: int, as_json: bool) -> int:
     if resting:
         click.echo(resting)
     for line in check.wrong[:20]:
-        click.echo(f"wrong: {common.in_one_line(line)}")
+        click.echo(f"wrong: {in_one_line(line)}")
     if len(check.wrong) > 20:
         click.echo(f"and {len(check.wrong) - 20} more")
     return DONE.status if check.holds else NOT_HELD.status
