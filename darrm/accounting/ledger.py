@@ -150,8 +150,9 @@ class Ledger(LedgerReading):
         BudgetError
             If the budget does not allow a single label of ``design``.
         """
-        state = new_state(design, total_epsilon, total_delta, fallback_epsilon, voters, rule, adjacency)
-        Store(path).create(state)
+        store = Store(path)
+        store.check_new()
+        store.create(new_state(design, total_epsilon, total_delta, fallback_epsilon, voters, rule, adjacency))
         return cls(path)
 
     def __repr__(self) -> str:

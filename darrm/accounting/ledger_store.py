@@ -29,7 +29,7 @@ from darrm.accounting.ledger_state import (
     content_of,
     state_of,
 )
-from darrm.errors import InputError, OutputError, RecoveredLabelsWarning
+from darrm.errors import ExistsError, InputError, OutputError, RecoveredLabelsWarning
 from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.databases import Run, SqliteFile, UnsettledError
 from darrm.storage.locks import locked
@@ -144,11 +144,19 @@ class Store:
             fill(Change(run, state, self._db.now, self.path))
             _write(run, state)
 
-        exists = (
+        self._db.create(TABLES, filled, self._taken)
+
+    def check_new(self) -> None:
+        """Raise now the `ExistsError` that `create` would raise after a total was composed."""
+        if self.exists():
+            raise ExistsError(self._taken)
+
+    @property
+    def _taken(self) -> str:
+        return (
             f"{self.path} exists already. Use it: a second ledger for the same voters would be no guarantee. For other "
             f"voters pass another {'path' if isinstance(self.path, Path) else 'schema, behind the # of the URL'}."
         )
-        self._db.create(TABLES, filled, exists)
 
     def read(self) -> State:
         """The state; interrupted moves of labels to their names are finished first.
