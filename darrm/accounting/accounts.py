@@ -318,5 +318,4 @@ def _hex(table: Array) -> list[str]:
 
 def _table(content: list[str], problem: AnyProblem) -> Array:
     """The table of a release, as a design of this problem would hold it."""
-    table = np.array([float.fromhex(value) for value in content])
-    return encodings.table(encodings.in_form(table, problem), problem)
+    return encodings.stored(content, problem)

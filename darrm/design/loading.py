@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, check_same, problem_of, profile_of
 from darrm.design.design import Design, as_dict
 from darrm.errors import InputError
@@ -86,7 +84,7 @@ def _made(
 ) -> Design:
     """The design in a part of a file, for all voters or for the present ones."""
     key = encodings.of(problem, ()).key
-    table = np.array([float.fromhex(value) for value in part[f"{key}_hex"]])
+    table = encodings.stored(part[f"{key}_hex"], problem)
     if part["gap"] is not None and type(part["gap"]) is not float:
         raise InputError(f"gap must be a number with a decimal point, or null. Got {part['gap']!r}")
     parts = [] if key == "gamma" or present is not None else part.get("fewer", [])
@@ -103,7 +101,7 @@ def _made(
     if len(fewer) != len(parts):
         raise InputError("fewer has two tables for the same present voters")
     gap = math.inf if part["gap"] is None else part["gap"]
-    made = (problem, encodings.in_form(table, problem), objective, shape, name, gap, profile, fewer)
+    made = (problem, table, objective, shape, name, gap, profile, fewer)
     design = Design(*made, planned_for=part.get("planned_for", ""))
     if key == "table":
         check_same("expected_cost", design.expected_cost, part["expected_cost"])

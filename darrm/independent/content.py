@@ -329,7 +329,7 @@ def _table(
             raise ValueError(f"the table must have {rows} numbers")
         return tuple(1 - x for x in exact), tuple(exact)
     if len(exact) == rows * answers:
-        made = [_drawn(exact[i : i + answers], [1] * answers) for i in range(0, len(exact), answers)]
+        made = [_drawn(exact[i : i + answers], [1] * answers, i) for i in range(0, len(exact), answers)]
         return tuple(zip(*made, strict=True))
     return _of_names(exact, groups, classes, answers)
 
@@ -352,7 +352,7 @@ def _of_names(
     rows = {}
     for i, votes in enumerate(falling):
         sizes = [votes.count(n) for n in sorted(set(votes), reverse=True)] + [1] * (answers - classes)
-        rows[votes] = _drawn(exact[i * answers : (i + 1) * answers], sizes)
+        rows[votes] = _drawn(exact[i * answers : (i + 1) * answers], sizes, i * answers)
     made = []
     for votes in every:
         order = sorted(range(classes), key=lambda c: -votes[c])  # stable: equal ones have equal probabilities
@@ -361,8 +361,8 @@ def _of_names(
     return tuple(zip(*made, strict=True))
 
 
-def _drawn(row: list[Fraction], sizes: list[int]) -> list[Fraction]:
-    """The probabilities that a stored row stands for.
+def _drawn(row: list[Fraction], sizes: list[int], start: int) -> list[Fraction]:
+    """The probabilities that the stored row from entry ``start`` on stands for.
 
     Blocks of ``sizes`` have one probability for each of their answers. The first block of the largest mass has what
     the others leave.
@@ -376,7 +376,10 @@ def _drawn(row: list[Fraction], sizes: list[int]) -> list[Fraction]:
     first = blocks.index(max(blocks))
     rest = 1 - sum(blocks) + blocks[first]
     if abs(rest - blocks[first]) > (3 * len(row) + 2) * _U or rest < 0:  # no rounding of float64
-        raise ValueError("the probabilities of all answers must sum to 1")
+        raise ValueError(
+            f"the probabilities of all answers must sum to 1, but those of row {start // len(row) + 1} to "
+            f"{float(sum(row))!r}"
+        )
     blocks[first] = rest
     return [mass / size for mass, size in zip(blocks, sizes, strict=True) for _ in range(size)]
 

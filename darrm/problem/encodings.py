@@ -10,6 +10,7 @@ A majority has the encoding gamma alone: 1/2 + gamma/2 is not exact in float64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import array
+from darrm._validation import array, shown
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem import class_tables
@@ -141,8 +142,25 @@ def of_answers(answers: Array, problem: ByGroups) -> Array:
     return np.asarray(gamma)
 
 
-def in_form(values: Array, problem: ByGroups) -> Array:
-    """A table from its entries in order; their number decides whether it is full or symmetric."""
+def stored(texts: list[str], problem: ByGroups) -> Array:
+    """The table of a file from its exact entries in order, hexadecimal texts; their number decides its form.
+
+    `InputError` if `table` would make others of them: what is verified must be what other readers of the file take.
+    """
+    given = _in_form(np.array([float.fromhex(text) for text in texts]), problem)
+    values = table(given, problem)
+    if not np.array_equal(values, given):
+        rows = given.reshape(-1, given.shape[-1])
+        row = int((values != given).reshape(rows.shape).any(axis=1).argmax())
+        entries = rows[row].tolist()
+        raise InputError(
+            f"row {row + 1} of the table must sum to 1 within the rounding of float64, with equal probabilities for "
+            f"classes of as many votes. Got {shown(entries)}, of sum {math.fsum(entries)!r}"
+        )
+    return values
+
+
+def _in_form(values: Array, problem: ByGroups) -> Array:
     if isinstance(problem, DecisionProblem):
         if problem.binary:
             return values.reshape(problem.table_shape)

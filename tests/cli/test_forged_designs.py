@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import darrm
+from darrm.accounting.accounts import Labels
 from darrm.cli import main
 from darrm.storage.sealed_json import write
 
@@ -186,6 +187,29 @@ def test_both_find_it(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert mine in (1, 2), told
     assert "Traceback" not in told
     assert "checksum" not in told
+
+
+def test_a_row_that_would_be_read_as_another_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its sum is not 1, and the decimals are those of the row divided by it: the claim spoke of another table."""
+    path = tmp_path / "design.json"
+    design = decision([Voters(3, 1.0)], 1.2, classes=3)
+    design.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["sha256"]
+    rows = design.table.copy()
+    rows[1, 0] -= 3e-13
+    content["table_hex"] = [value.hex() for value in rows.ravel().tolist()]
+    content["table"] = (rows / rows.sum(axis=-1, keepdims=True)).tolist()
+    write(path, content)
+    assert verdicts(path, capsys)[:2] == (2, 2)
+    with pytest.raises(darrm.InputError, match=r"row 2 of the table must sum to 1 .* of sum 0\.9999999999997"):
+        darrm.load(path)
+    content["table"] = rows.tolist()
+    with pytest.raises(darrm.InputError, match=r"must sum to 1, but those of row 2 to 0\.9999999999997"):
+        darrm.independent.check(content)
+    kept = {"problem": content["problem"], "table_hex": content["table_hex"], "fewer": [], "charged": 0}
+    with pytest.raises(darrm.InputError, match="row 2 of the table must sum to 1"):  # of a ledger
+        Labels.from_content(kept)
 
 
 def test_a_checksum_that_is_wrong_is_seen_by_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
