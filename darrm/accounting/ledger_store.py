@@ -124,7 +124,7 @@ class Store:
         if isinstance(place, str) and is_url(place):
             self._db = PostgresSchema(place, "ledger", _FIX)
         else:
-            self._db = SqliteFile(_path(place), "ledger", _FIX)
+            self._db = SqliteFile(path_of(place), "ledger", _FIX)
         self.path: Path | str = self._db.path
         self.exists = self._db.exists
 
@@ -330,13 +330,16 @@ def _sealed(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _path(path: str | os.PathLike[str]) -> Path:
+def path_of(path: str | os.PathLike[str]) -> Path:
     """The resolved path of a ledger."""
     try:
         target = resolved(path)
+        is_folder = target.is_dir()
+        Path(f"{target}-journal").exists()  # which a charge makes: raises if that name is too long
     except (TypeError, ValueError, OSError) as error:
-        raise InputError(f"{path!r} cannot be the path of a ledger ({error}).") from None
-    if not target.name or not os.fspath(path) or target.is_dir():
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path!r} cannot be the path of a ledger ({reason}). Pass another path.") from None
+    if not target.name or not os.fspath(path) or is_folder:
         raise InputError(f"{os.fspath(path)!r} cannot be the path of a ledger: it is a folder or no name.")
     return target
 

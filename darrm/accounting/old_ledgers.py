@@ -13,10 +13,10 @@ from typing import Any
 
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.ledger_state import AGAIN, FORMAT, VERSION, State, state_of
-from darrm.accounting.ledger_store import Change, Charge, Store
+from darrm.accounting.ledger_store import Change, Charge, Store, path_of
 from darrm.errors import ExistsError, InputError, OutputError
 from darrm.storage import sealed_json
-from darrm.storage.atomic import replacing, resolved
+from darrm.storage.atomic import replacing
 from darrm.storage.locks import locked
 
 _OLD, _DONE, _BEGUN = 4, ".imported", ".import"  # version of the format; endings of names
@@ -45,7 +45,8 @@ def import_ledger(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> L
     OutputError
         If ``new`` cannot be written, or ``old`` cannot be renamed.
     """
-    path, store = resolved(old), Store(new)
+    path, store = path_of(old), Store(new)
+    path_of(f"{path}.ids{_DONE}")  # the longest name that an import gives, before it begins
     if path.suffix == _DONE or (not path.exists() and path.with_name(path.name + _DONE).exists()):
         raise InputError(f"{path} was imported before, and a second import would be a second budget. Use that ledger.")
     ids, goal = (path.with_name(path.name + ending) for ending in (".ids", _BEGUN))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from darrm._validation import path as check_path
 from darrm.cli import endings
 from darrm.cli.outputs import DESIGN, AnyPath
 from darrm.cli.suggestions import darrm_line
@@ -403,8 +404,10 @@ def profile(text: str) -> list[tuple[float, float]]:
                 "e.g. .5:1e-3,1:1e-5."
             ) from None
     try:
-        content = Path(text).read_text(encoding="utf-8-sig")
+        content = check_path("--profile", text).read_text(encoding="utf-8-sig")
         points = _points_of_json(content) if text.endswith(".json") else _points_of_csv(content)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{text} could not be read: {error.strerror}. Pass the path of a profile.") from error
     except (ValueError, KeyError, TypeError, csv.Error):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm._validation import path as check_path
 from darrm.errors import InputError, in_one_line
 from darrm.storage.atomic import check_place
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
@@ -29,7 +30,7 @@ class AnyPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if value == "-":
             raise InputError("- is not a path here. Pass the path of a file; /dev/stdin and /dev/stdout are paths too.")
-        return super().convert(value, param, context)
+        return super().convert(check_path("path", value), param, context)
 
 
 class Out(AnyPath):

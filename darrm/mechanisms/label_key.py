@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import path as check_path
 from darrm._validation import shown
 from darrm.errors import ExistsError, InputError
 from darrm.randomness.keyed import SIZE, KeyedRows, KeyedWords
@@ -132,8 +133,8 @@ class LabelKey:
         >>> darrm.mechanisms.LabelKey.load("kept.key")
         LabelKey(...)
         """
-        name = Path(path)
-        if name.is_dir():
+        name = check_path("path", path)
+        if os.path.isdir(name):
             raise InputError(f"The key {name} must be a file. Got a folder. {_MAKE}")
         try:
             with open(os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from darrm._validation import path as check_path
 from darrm.errors import OutputError
 
 ELSEWHERE = "Fix that or pass another path."
@@ -95,6 +96,7 @@ def check_place(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> None:
 @contextmanager
 def _blaming(target: Path, remedy: str) -> Iterator[None]:
     """Turn every OSError of the block into the `OutputError` that ``target`` could not be written."""
+    check_path("path", target)
     try:
         yield
     except OutputError:

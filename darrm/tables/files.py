@@ -61,12 +61,12 @@ def rows(path: str | Path) -> list[Row]:
         If the file is missing, foreign or truncated.
     """
     kind, name = ending(path), Path(path)
-    if not name.is_file():
-        raise InputError(
-            f"{name} could not be read: it is {'a folder' if name.is_dir() else 'not there'}. Pass a table."
-        ) from None if name.exists() else FileNotFoundError(name)
     table: list[Row] = []
     try:
+        if not name.is_file():
+            raise InputError(
+                f"{name} could not be read: it is {'a folder' if name.is_dir() else 'not there'}. Pass a table."
+            ) from None if name.exists() else FileNotFoundError(name)
         for row in {".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}[kind](name):
             reason = fault(row)
             if reason is not None or len(table) == _MOST:

@@ -29,6 +29,7 @@ from darrm.accounting.charges import account_of
 from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.ledger_state import OLD_RULES, Waiting
 from darrm.accounting.ledger_store import Store
+from darrm.accounting.old_ledgers import import_ledger
 from darrm.cli import main
 from darrm.errors import RecoveredLabelsWarning
 from darrm.storage import sealed_json
@@ -239,6 +240,25 @@ def test_a_budget_below_one_label_makes_no_ledger(tmp_path: Path, design: darrm.
         with pytest.raises(darrm.BudgetError, match="does not cover one label"):
             Ledger.create(path, design, total_epsilon=0.001, total_delta=1e-9, voters=voters, rule=rule)
         assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "a\0b"], ids=["long", "long for a journal", "NUL"])
+def test_a_name_that_no_file_can_have(
+    name: str, design: darrm.Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / name)
+    with pytest.raises(darrm.InputError, match="cannot be the path of a ledger"):
+        Ledger.create(path, design, total_epsilon=EPSILON, total_delta=DELTA, voters="fresh")
+    with pytest.raises(darrm.InputError, match="cannot be the path of a ledger"):
+        import_ledger(path, tmp_path / "new.db")
+    with pytest.raises(darrm.InputError):
+        darrm.tables.read(f"{path}{'x' * 9}.csv")
+    with pytest.raises((darrm.InputError, darrm.OutputError)):
+        design.save(f"{path}{'x' * 9}.json")
+    for word in ("show", "import"):
+        assert main(["ledger", word, path, *[str(tmp_path / "new.db")] * (word == "import")]) == 2
+        assert re.search(r"cannot be the path of a ledger|path must be the path of a file", capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_ledger_is_not_made_twice(book: Ledger, design: darrm.Design, monkeypatch: pytest.MonkeyPatch) -> None:
