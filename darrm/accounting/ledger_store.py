@@ -34,7 +34,7 @@ from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.databases import Run, SqliteFile, UnsettledError
 from darrm.storage.locks import locked
 from darrm.storage.postgres import PostgresSchema, is_url
-from darrm.storage.sealed_json import unique
+from darrm.storage.sealed_json import parsed
 
 TABLES = (
     "CREATE TABLE ledger (one BIGINT PRIMARY KEY CHECK (one = 1), content TEXT NOT NULL, seal TEXT NOT NULL)",
@@ -241,8 +241,8 @@ class Store:
         if len(rows) != 1 or not isinstance(rows[0][0], str) or _sealed(rows[0][0]) != rows[0][1]:
             raise self._edited("its checksum does not match")
         try:
-            content = json.loads(rows[0][0], object_pairs_hook=unique)
-        except (ValueError, RecursionError) as error:
+            content = parsed(rows[0][0])
+        except ValueError as error:
             raise InputError(f"{self.path} is not a whole ledger ({error}). {AGAIN}") from error
         state = state_of(content, self.path)
         last = run("SELECT number, seal FROM charges ORDER BY number DESC LIMIT 1").fetchall()

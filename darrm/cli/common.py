@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import textwrap
 import warnings
@@ -23,6 +22,7 @@ from darrm.show.figures import new_figure, picture_format, save, tables_of
 from darrm.show.wording import NOT_RESTING as NOT_RESTING
 from darrm.show.wording import at_least, exactly, number_of
 from darrm.storage.atomic import check_place
+from darrm.storage.sealed_json import parsed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -410,7 +410,7 @@ def profile(text: str) -> list[tuple[float, float]]:
         raise
     except OSError as error:
         raise InputError(f"{text} could not be read: {error.strerror}. Pass the path of a profile.") from error
-    except (ValueError, KeyError, TypeError, csv.Error):
+    except (ValueError, KeyError, TypeError, OverflowError, csv.Error):
         raise InputError(
             f"{text} holds no profile: a CSV file must have the columns epsilon and delta, a JSON file what darrm "
             "profile --json prints, or a list of pairs [epsilon, delta]."
@@ -426,7 +426,7 @@ def _points_of_csv(content: str) -> list[tuple[float, float]]:
 
 
 def _points_of_json(content: str) -> list[tuple[float, float]]:
-    values = json.loads(content)
+    values = parsed(content)
     if isinstance(values, dict):
         values = [(point["epsilon"], point["delta"]) for point in values["profile"]]
     return [(math.inf if epsilon is None else float(epsilon), float(delta)) for epsilon, delta in values]

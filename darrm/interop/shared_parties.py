@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from darrm._validation import path as check_path
 from darrm._validation import shown
 from darrm.errors import InputError
-from darrm.storage.sealed_json import unique
+from darrm.storage.sealed_json import parsed
 
 FORM = 'Pass a file such as {"parties": [{"name": "north", "address": "10.0.0.1:11365", "voters": ["a", "b"]}, ...]}.'
 
@@ -100,7 +99,7 @@ class Parties:
     def read(cls, path: str | os.PathLike[str]) -> Parties:
         """Parties from a JSON file; `InputError` if it is missing or holds others."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
+            content = parsed(check_path("path", path).read_text(encoding="utf-8-sig"))
             keys = {"parties", "voters", "labels_to"}
             if not isinstance(content, dict) or not {"parties"} <= content.keys() <= keys:
                 raise InputError(f"it must be an object with parties, and perhaps voters and labels_to. {FORM}")
@@ -111,7 +110,7 @@ class Parties:
             raise InputError(f"{path} could not be read: {error.strerror}. {FORM}") from error
         except InputError as error:
             raise InputError(f"{path} does not say who the parties are: {error}") from None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise InputError(f"{path} is not a JSON file ({error}). {FORM}") from error
 
     @property

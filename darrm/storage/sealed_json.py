@@ -31,7 +31,7 @@ def finite(value: Any) -> Any:
 
 def _digest(text: str | bytes) -> str:
     """Checksum of every name and value, numbers digit by digit as they are written; only white space is free."""
-    content = json.loads(text, parse_float=str, parse_int=str)
+    content = parsed(text, parse_float=str, parse_int=str)
     body = {key: value for key, value in content.items() if key != "sha256"} if isinstance(content, dict) else content
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -77,7 +77,7 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
         )
     try:
         digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
-        content = json.loads(text, object_pairs_hook=unique, parse_float=_read_float)
+        content = parsed(text, parse_float=_read_float)
     except (ValueError, RecursionError) as error:
         # The bytes of a file that is no text are not shown, because it may be a key.
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
@@ -112,8 +112,19 @@ def _read_float(text: str) -> float:
     return value
 
 
-def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """For `json.loads`: an object, refused if a name stands twice in it, since readers differ in which they take."""
+def parsed(text: str | bytes, **how: Any) -> Any:
+    """The value of a JSON text, ``how`` as of `json.loads`; every file is read by this.
+
+    ValueError if it is no JSON, its brackets are nested too deep, or a name stands twice in an object.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique, **how)
+    except RecursionError:
+        raise ValueError("its brackets are nested too deep") from None
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object, refused if a name stands twice in it, since readers differ in which they take."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise ValueError("a name stands twice")

@@ -18,7 +18,7 @@ from darrm.errors import InputError
 from darrm.storage.atomic import replacing
 from darrm.storage.frames import pyarrow
 from darrm.storage.kinds import check_kind
-from darrm.storage.sealed_json import unique
+from darrm.storage.sealed_json import parsed
 from darrm.tables.tasks import KINDS, kind_of
 
 Row = dict[str, Any]
@@ -80,7 +80,7 @@ def rows(path: str | Path) -> list[Row]:
         raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror or error}. Pass the path of a table.") from None
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, csv.Error) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, csv.Error) as error:
         check_kind(name, "table")
         raise InputError(f"{name} is not a whole table of designs ({error}). Make it again.") from None
     if not table:
@@ -188,7 +188,7 @@ def _listed(name: str, text: str) -> Any:
             f"a cell of {name} must be a JSON list such as [0.5, 1.0], got {shown(text[:20])}; earlier versions put "
             "spaces between the numbers"
         )
-    return _number(name, _of_cell(json.loads, text))
+    return _number(name, _of_cell(parsed, text))
 
 
 def _of_cell(kind: Callable[[str], Any], text: str) -> Any:
@@ -211,7 +211,7 @@ def as_json(row: Row) -> str:
 
 
 def from_json(text: str) -> Row:
-    row = json.loads(text, object_pairs_hook=unique)
+    row = parsed(text)
     if not isinstance(row, dict):
         raise ValueError("a line is not an object")
     return {name: _number(name, x) for name, x in row.items()}

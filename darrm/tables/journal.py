@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from darrm.errors import InputError, OutputError
+from darrm.storage.sealed_json import parsed
 from darrm.tables import files
 from darrm.tables.files import Row
 from darrm.tables.problems import Grid
@@ -113,7 +114,7 @@ def _entry(line: bytes, todo: Grid) -> dict[int, Row] | None:
     if not line.endswith(b"\n") or digest.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
         return None
     try:
-        rows = {int(at): files.from_json(row) for at, row in json.loads(body).items()}
+        rows = {int(at): files.from_json(row) for at, row in parsed(body).items()}
         belong = all(files.key_of(row) == todo.tasks[at].key for at, row in rows.items())
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
         return None
