@@ -415,14 +415,14 @@ def _same_numbers(shown: Any, exact: list[Fraction], shape: list[int]) -> None:
 
 def _whole(value: Any, low: int, high: float = math.inf) -> int:
     if type(value) is not int or not low <= value <= high:
-        raise ValueError(f"{value!r} is not an integer in [{low}, {high}]")
+        raise ValueError(f"{value!r:.80} is not an integer in [{low}, {high}]")
     return value
 
 
 def _number(value: Any, low: int, high: float = math.inf) -> Fraction:
     """A number in [low, high)."""
     if type(value) not in (int, float) or not low <= value < high:
-        raise ValueError(f"{value!r} is not a number in [{low}, {high})")
+        raise ValueError(f"{value!r:.80} is not a number in [{low}, {high})")
     return Fraction(value)
 
 
@@ -430,7 +430,7 @@ def _positive(value: Any, most: int) -> Fraction:
     """A number in (0, most]."""
     number = _number(value, 0)
     if not 0 < number <= most:
-        raise ValueError(f"{value!r} is not a number in (0, {most}]")
+        raise ValueError(f"{value!r:.80} is not a number in (0, {most}]")
     return number
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,6 +35,7 @@ _NEAR = Fraction(1, 10**12)  # relative: cases that differ by less are equally b
 _FIGURES = Fraction(1, 10**9)  # of the two probabilities of the worst case
 _ROUNDING = 1e-9  # a tight epsilon below it may be rounding alone
 _SECONDS = 2.5e-6  # of a case at one epsilon with 256 bits
+_LARGEST = sys.float_info.max
 _EXPONENTIAL = 1.2  # seconds of e^x with 30,000 bits; a check takes some ten
 
 
@@ -238,8 +240,8 @@ def _tight(claim: dict[str, Any]) -> Fraction | None:
         for name in ("holds", "worst_case", "probabilities"):
             claim[name]
         for name in ("needed_delta", "rounding", *(["tight_epsilon"] if claim["tight_epsilon"] is not None else [])):
-            if type(claim[name]) not in (int, float) or not 0 <= claim[name] < float("inf"):
-                raise ValueError(f"{name} is not a number from 0 on")
+            if type(claim[name]) not in (int, float) or not 0 <= claim[name] <= _LARGEST:
+                raise ValueError(f"{name} is not a number in [0, {_LARGEST!r}]: {claim[name]!r:.80}")
         return None if claim["tight_epsilon"] is None else Fraction(claim["tight_epsilon"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The independent check could not read the certificate ({error}).") from error
@@ -349,6 +351,8 @@ def _case(
 def _shown(value: Fraction | None) -> str:
     if value is None:
         return "infinity"
+    if abs(value) > _LARGEST:
+        return f"about {'-' if value < 0 else ''}10^{math.log10(abs(int(value))):.0f}"
     number = float(value)
     short = f"{number:.12g}"
     return short if float(short) == number else repr(number)

@@ -473,7 +473,9 @@ def test_parquet_with_other_columns_is_not_read(tmp_path: Path, monkeypatch: pyt
         tables.rows(tmp_path / "table.parquet")
 
 
-@pytest.mark.parametrize("text", ["[" * 10**5, '{"profile": ' + "[" * 10**5, f"[[{10**400}, 0.1]]"], ids=[1, 2, "large"])
+@pytest.mark.parametrize(
+    "text", ["[" * 10**5, '{"profile": ' + "[" * 10**5, f"[[{10**400}, 0.1]]"], ids=[1, 2, "large"]
+)
 def test_profiles_without_end(refused: Callable[..., str], text: str) -> None:
     Path("profile.json").write_text(text, encoding="utf-8")
     said = refused("solve", "--K", "3", "--m", "1", "--epsilon", "1", "--profile", "profile.json")

@@ -413,6 +413,18 @@ def test_a_worst_case_that_is_none_hides_nothing() -> None:
 
 
 @pytest.mark.thorough
+def test_numbers_beyond_float64_are_shown_or_refused() -> None:
+    """e^800, of a worst case that is none, and an integer of a file: Python makes no float of them."""
+    whole = as_read(darrm.solve(K=3, m=2, epsilon=400.0))
+    found = check(altered(whole, certificate={"worst_case": {"(1,1)": 3}}))
+    assert not found.wrong
+    assert "the worst case is not {'(1,1)': 3}: about -10^347" in found.loose[0]
+    for name in ("needed_delta", "tight_epsilon", "rounding"):
+        with pytest.raises(darrm.InputError, match=f"{name} is not a number in .*: 10{{77}}") as refused:
+            check(altered(whole, certificate={name: 10**400}))
+        assert len(str(refused.value)) < 300
+
+
 def test_tables_for_fewer_voters_are_read_strictly() -> None:
     content = as_read(made("absent voters"))
     first, *others = content["fewer"]
