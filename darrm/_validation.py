@@ -124,6 +124,15 @@ def path(name: str, value: object) -> Path:
     return Path(value)
 
 
+def is_listed(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether ``value`` has items that can be gone through; a text, an array without axes and a class have none."""
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return not isinstance(value, str | bytes)
+
+
 def is_masked(value: object) -> bool:
     """Whether it is a masked array. No array is if numpy.ma is not loaded; importing it here would be slow."""
     masked = sys.modules.get("numpy.ma")

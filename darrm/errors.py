@@ -9,7 +9,14 @@ from typing import Any
 
 
 def in_one_line(message: str) -> str:
-    """A message in one line, in which nothing that stands in a file or a name can write on the terminal."""
+    r"""A message in one line, in which nothing that stands in a file or a name can write on the terminal.
+
+    Examples
+    --------
+    >>> from darrm.errors import in_one_line
+    >>> print(in_one_line("two\nlines and a bell: \a"))
+    two lines and a bell: \x07
+    """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
 
 

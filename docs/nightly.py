@@ -30,4 +30,9 @@ def release(night: date) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(release(date.fromisoformat(sys.argv[1])))
+    try:
+        (night,) = map(date.fromisoformat, sys.argv[1:])
+    except ValueError:
+        print(f"nightly.py takes one date, such as 2026-11-28. Got {sys.argv[1:]}.", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(release(night))

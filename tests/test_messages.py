@@ -83,6 +83,41 @@ def test_what_stands_in_a_name_makes_no_second_line(
     assert not any(c in capsys.readouterr().out for c in ("a\nb", "\x1b[31m"))
 
 
+WRONG: list[tuple[Callable[[Any], Any], Any, str]] = [
+    (lambda x: darrm.VoterGroup(x, 1.0), "3", "count must be an integer in .* Got '3'"),
+    (lambda x: darrm.VoterGroup(3, 1.0, names=x), np.array(3), r"names must be .* Got array\(3\)"),
+    (lambda x: darrm.DecisionProblem([x], 1.0), 3, r"groups must be a list of darrm\.VoterGroup\. Got \[3\]"),
+    (
+        lambda x: darrm.Design(x, [0.0] * 4, DESIGN.prior),
+        "3",
+        r"problem must be a darrm\.MajorityProblem or .* Got '3'",
+    ),
+    (lambda x: darrm.Design(DESIGN.problem, [0.0] * 4, DESIGN.prior, fewer=x), [1], "fewer "),
+    (lambda x: darrm.repair([0.0] * 4, x), "3", r"problem must be a darrm\.MajorityProblem or .* Got"),
+    (lambda x: darrm.privacy_profile([0.0] * 4, x, [1.0]), "3", "problem must be .* Got '3'"),
+    (lambda x: darrm.baselines.constant(x), "3", r"problem must be a darrm\.MajorityProblem\. Got '3'"),
+    (lambda x: darrm.measures.least_error(x, 0.6), "3", r"problem must be a darrm\.MajorityProblem\. Got '3'"),
+    (lambda x: darrm.objectives.truth(x), np.array(0.7), r"accuracy must be a list .* Got array\(0\.7\)"),
+    (lambda x: darrm.load(x), None, "path must be the path of a file. Got None"),
+    (lambda x: darrm.votes.read(x), 3, "path must be the path of a file. Got 3"),
+    (lambda x: darrm.votes.write_labels("x.csv", x, np.array([1])), None, "ids must be a list of texts.* Got None"),
+    (lambda x: darrm.votes.example(x), ["x"], r"no votes called \['x'\]"),
+    (lambda x: darrm.priors.parse(x), None, "prior must be a text .* Got None"),
+    (lambda x: darrm.independent.cost(x), [], r"must be parts with names, not \[\]"),
+    (lambda x: DESIGN.of_kind(x), [1], r"kind must be left out: .* Got \[1\]"),
+    (lambda x: MECHANISM.release(x), DESIGN, "votes must be"),
+]
+
+
+@pytest.mark.parametrize(("call", "wrong", "said"), WRONG)
+def test_what_is_of_another_type_is_named(
+    call: Callable[[Any], Any], wrong: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(darrm.InputError, match=said):
+        call(wrong)
+
+
 @pytest.mark.parametrize("epsilon", [[0.5, 1.0], (0.5,), np.array([0.5, 1.0]), "0.5,1"], ids=str)
 def test_several_epsilons_are_told_where_to_go(epsilon: Any) -> None:
     with pytest.raises(darrm.InputError, match=r"one number, .*darrm\.VoterGroup.*darrm\.DecisionProblem.*--group"):

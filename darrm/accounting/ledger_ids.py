@@ -72,7 +72,7 @@ class Batch:
 
     def add(self, ids: Iterable[str], tags: bytes = b"") -> None:
         """Add the ids of further rows, and their tags."""
-        texts = ids if isinstance(ids, Texts) else Texts.of(_single(ids))
+        texts = ids if isinstance(ids, Texts) else Texts.of(ids)
         normal = as_compared(texts)
         blank = np.flatnonzero(np.diff(normal.ends, prepend=0) == 0)
         if blank.size:
@@ -258,9 +258,3 @@ def _refuse(run: Run, batch: Batch, new: NDArray[np.intp], number: int) -> None:
 
 def _digest(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=_DIGEST).digest()
-
-
-def _single(ids: Iterable[str]) -> Iterable[str]:
-    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        raise InputError(f"ids must be a list of texts, one for each label. Got {shown(ids)}.")
-    return ids

@@ -26,6 +26,7 @@ from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, exponential
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import check_problem
 from darrm.problem.limits import guarantee, losses
 
 # e^-400: a smaller probability counts as 0, which is counted against the guarantee.
@@ -98,6 +99,7 @@ def profile_bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) -
     >>> lower <= upper, round(upper, 4)
     (True, 0.1525)
     """
+    check_problem(problem)
     wanted = array("epsilons", epsilons, None, 0, ends="[]", hint="Pass nats, e.g. [0, 0.1, 1].").ravel()
     if wanted.size > MAX_POINTS:
         raise InputError(

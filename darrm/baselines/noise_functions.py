@@ -13,6 +13,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.groups import check_problem
 from darrm.problem.majority import MajorityProblem
 
 _MOST_SECONDS = 60.0
@@ -211,6 +212,7 @@ def constant(
     >>> darrm.baselines.constant(problem)[6:].round(4).tolist()
     [0.2975, 0.2975, 0.2975, 0.2975, 0.2975, 0.2975]
     """
+    check_problem(problem, majority=True)
     if delta_prime is None:
         spent = (check_positive("tau", problem.max_affected if tau is None else tau), problem.epsilon)
     elif tau is not None or lam is not None:
@@ -279,6 +281,7 @@ def largest_constant(problem: MajorityProblem) -> Array:
     """
     from darrm.certificate.scaling import repair
 
+    check_problem(problem, majority=True)
     return repair(plain_majority(problem.K), problem)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from darrm._lazy import view
-from darrm._validation import choice, real, shown, whole
+from darrm._validation import choice, real, refusal, shown, whole
 from darrm.certificate.certificate import Certificate
 from darrm.design.absent import attendances
 from darrm.design.answers import Answers
@@ -205,6 +205,8 @@ class Design(Answers, ForAnalysis):
 
     def _of_fewer(self, fewer: Mapping[tuple[int, ...], Design]) -> dict[tuple[int, ...], Design]:
         """The decisions for present voters, refused unless they cover all attendances with equal settings."""
+        if not isinstance(fewer, Mapping):
+            raise refusal("fewer", "a mapping from present voters to their designs", fewer)
         every = {checked_present(self.problem, present): design for present, design in dict(fewer).items()}
         if every and every.keys() != set(attendances(self.problem)):
             raise InputError("fewer must have a decision for every vector of present voters except all and none.")
@@ -340,7 +342,7 @@ class Design(Answers, ForAnalysis):
             If the problem has no such kind.
         """
         kinds = self.problem.kinds
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             names = f"one of {', '.join(kinds)}" if len(kinds) > 1 else "left out: all changes have one limit"
             hint = f' Pass e.g. --kind "{next(iter(kinds))}".' if len(kinds) > 1 else ""
             raise InputError(f"kind must be {names}. Got {shown(kind)}.{hint}")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import choice, refusal
+from darrm._validation import path as check_path
 from darrm.constraints.multisets import corner_points, multisets
 from darrm.constraints.rows import HalfColumns, all_rows
 from darrm.design.design import SHAPES
@@ -89,7 +90,7 @@ class GammaProgram:
         """
         import highspy
 
-        ending = Path(path).suffix.lower()
+        ending = check_path("path", path).suffix.lower()
         if ending not in ENDINGS:
             raise refusal("path", f"the name of a file that ends in {', '.join(ENDINGS)}", str(path))
         if ending == ".npz":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
 from typing import Any
 
+from darrm._validation import path as check_path
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, check_same, problem_of, profile_of
 from darrm.design.design import Design, as_dict
 from darrm.errors import InputError
@@ -43,7 +43,7 @@ def load(path: str | os.PathLike[str]) -> Design:
     >>> design.problem.K, design.certificate.holds
     (5, True)
     """
-    name = Path(path)
+    name = check_path("path", path)
     content = read(name, FORMAT, VERSION, "design", AGAIN)
     try:
         return from_content(content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -107,6 +107,8 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
         If something that a check needs is missing or is no number of its kind.
     """
     try:
+        if type(content) is not dict:
+            raise ValueError(f"its content must be parts with names, not {content!r:.80}")
         problem = content["problem"]
         for name, part in (("problem", problem), ("certificate", content["certificate"])):
             if type(part) is not dict:
@@ -148,7 +150,11 @@ def of_noise_function(gamma: Iterable[SupportsFloat], problem: Any) -> Release:
     ------
     InputError
     """
-    if not is_dataclass(problem) or isinstance(problem, type) or asdict(problem).keys() != _OF_MAJORITY:
+    if (
+        not is_dataclass(problem)
+        or isinstance(problem, type)
+        or {entry.name for entry in fields(problem)} != _OF_MAJORITY
+    ):
         raise InputError(
             f"problem must be a MajorityProblem. Got {problem!r:.80}. For any other release save the design and check "
             "the file: darrm.independent.check."

@@ -10,11 +10,11 @@ import os
 from array import array
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from darrm._validation import path as check_path
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow
 from darrm.numerics.arrays import Array
@@ -52,7 +52,7 @@ def read_eta(path: str | os.PathLike[str]) -> Array:
     >>> read_eta("eta.csv").tolist()
     [0.25, 0.5, 0.75]
     """
-    name = Path(path)
+    name = check_path("path", path)
     found, columns = array("d"), 0
     with opened(name) as file:
         for line, text in enumerate(file, 1):

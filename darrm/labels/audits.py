@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import check_jobs, plain, whole
+from darrm._validation import check_jobs, is_listed, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.labels.measures.advantage import Mechanism
@@ -101,7 +101,7 @@ def audit(
     8 noisy 0.108 1.0
     """
     pairs = mechanisms.items() if isinstance(mechanisms, Mapping) else mechanisms
-    given = list(pairs) if isinstance(pairs, Iterable) else []
+    given = list(pairs) if is_listed(pairs) else []
     if not given or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in given):
         raise InputError(
             "mechanisms must be a mapping of names to mechanisms, or (name, mechanism) pairs, at least one."

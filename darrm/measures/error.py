@@ -16,6 +16,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
 from darrm.numerics.poisson_binomial import pmf
 from darrm.priors import Prior, parse
+from darrm.problem.groups import check_problem
 from darrm.problem.limits import guarantee
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import Given, noise_function
@@ -111,6 +112,7 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     >>> round(darrm.expected_error(darrm.solve(problem).gamma, [0.55] * 11), 4)
     0.0831
     """
+    check_problem(problem, majority=True)
     if problem.max_affected != problem.K:
         raise InputError(
             f"least_error needs max_affected = K: changes that affect all voters. Got {problem.max_affected} of "

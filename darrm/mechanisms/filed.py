@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Self
 
+from darrm._validation import path as check_path
 from darrm.design.content import check_ending, headed
 from darrm.errors import InputError
 from darrm.mechanisms.counted_votes import OfCounts
@@ -66,7 +66,7 @@ class Filed(OfCounts):
         >>> darrm.mechanisms.GaussianNoisyMax.load("noisy.json")
         GaussianNoisyMax(sigma=4.0, K=10, classes=('cat', 'dog'))
         """
-        name = Path(path)
+        name = check_path("path", path)
         content = sealed_json.read(name, FORMAT, VERSION, "mechanism", _AGAIN)
         given: dict[str, Any] = {key: value for key, value in content.items() if key not in _HEADS}
         kinds = {kind.__name__: kind for kind in (cls, *cls.__subclasses__()) if kind is not Filed}

@@ -6,15 +6,12 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import path as check_path
-from darrm._validation import shown
 from darrm.errors import ExistsError, InputError
 from darrm.randomness.keyed import SIZE, KeyedRows, KeyedWords
 from darrm.storage.atomic import keep_names, output_error, part_of
@@ -97,7 +94,7 @@ class LabelKey:
         >>> darrm.mechanisms.LabelKey.create("tonight.key")
         LabelKey(...)
         """
-        target, key = Path(path), cls(os.urandom(SIZE))
+        target, key = check_path("path", path), cls(os.urandom(SIZE))
         exists = ExistsError(
             f"{target} exists already. Labels of its key could not be drawn again without it. Pass another path, or "
             "use this key."
@@ -204,9 +201,7 @@ def checked_ids(ids: object, n: int) -> Texts:
     if ids is None:
         raise InputError(NO_IDS)
     if not isinstance(ids, Texts):
-        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise InputError(f"ids must be a list of texts, one for each row. Got {shown(ids)}.")
-        ids = Texts.of(ids)
+        ids = Texts.of(ids)  # type: ignore[arg-type]  # it refuses what is no list
     if len(ids) != n:
         raise InputError(f"There must be one id for each row. Got {len(ids)} ids for {n} rows.")
     SeenIds("ids", 0).add(ids)

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import array, real, refusal
+from darrm._validation import array, is_listed, real, refusal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives.multinomials import multinomial
@@ -162,7 +162,7 @@ def table_of(entry: object, classes: int) -> object:
 def checked_accuracy(accuracy: object) -> tuple[object, ...]:
     """An accuracy, or a table Pr[vote v | truth y] at [y][v], for each group."""
     hint = "Pass one accuracy, or one 2 x 2 table, for each group, e.g. [0.8, 0.7]; C x C for C classes."
-    if not isinstance(accuracy, list | tuple | np.ndarray) or not len(accuracy):
+    if not isinstance(accuracy, list | tuple | np.ndarray) or not is_listed(accuracy) or not list(accuracy):
         raise refusal("accuracy", "a list with one entry for each group", accuracy, hint)
     entries: list[object] = []
     for entry in accuracy:

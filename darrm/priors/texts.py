@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from darrm._validation import shown
+from darrm._validation import refusal, shown
 from darrm.errors import InputError
 from darrm.priors.alike import correlated
 from darrm.priors.chances import common, fixed, independent, votes
@@ -106,6 +106,8 @@ def parse(text: str) -> Prior:
     >>> darrm.priors.parse("fixed:0.9,0.8,0.6").ones(3).round(3).tolist()
     [0.008, 0.116, 0.444, 0.432]
     """
+    if not isinstance(text, str):
+        raise refusal("prior", "a text such as independent:0.5,1", text)
     if text == "uniform":
         return independent()
     name, colon, rest = text.partition(":")

@@ -23,7 +23,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem import class_tables
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.groups import ByGroups
+from darrm.problem.groups import ByGroups, check_problem
 from darrm.problem.noise_function import Given, acceptance, noise_function
 
 _HALF = Fraction(1, 2)
@@ -62,6 +62,7 @@ class Encoding(NamedTuple):
 
 
 def _gamma(release: Given, problem: Any) -> Array:
+    check_problem(problem)
     return noise_function(release, problem.K)
 
 

@@ -146,6 +146,13 @@ class VoterGroup:
         return f"VoterGroup({', '.join(values + named)})"
 
 
+def check_problem(problem: object, *, majority: bool = False) -> None:
+    """`InputError` unless it is a problem, or with ``majority`` one of a majority; of the user's own type it may be."""
+    if isinstance(problem, type) or not hasattr(problem, "m" if majority else "max_affected"):
+        allowed = "a darrm.MajorityProblem" + " or a darrm.DecisionProblem" * (not majority)
+        raise refusal("problem", allowed, problem)
+
+
 def with_epsilon(group: VoterGroup, epsilon: float) -> VoterGroup:
     """The group with votes of another epsilon."""
     known = (group.randomizer, group.colluders) if group.randomizer is not None else ()

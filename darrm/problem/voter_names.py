@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from unicodedata import normalize
 
-from darrm._validation import refusal, shown
+from darrm._validation import is_listed, refusal, shown
 from darrm.errors import InputError
 
 _OTHERS = ("id", "label")  # columns that are not votes
@@ -45,7 +45,7 @@ def voter_names(names: object, count: int | None, called: str = "names") -> tupl
     """
     allowed = f"a list of {'' if count is None else f'{count} '}different names, one for each voter"
     hint = 'Pass e.g. ["bank0", "bank1"].'
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+    if not is_listed(names):
         raise refusal(called, allowed, names, hint)
     made = []
     for name in names:

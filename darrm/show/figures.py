@@ -10,9 +10,9 @@ import re
 import textwrap
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from darrm._validation import path as check_path
 from darrm.errors import InputError, MissingExtraError
 from darrm.storage.atomic import replacing
 
@@ -207,7 +207,7 @@ def legend_of_all(ax: Axes, columns: int = 3) -> None:
 
 def picture_format(path: str | os.PathLike[str]) -> str:
     """png, svg or pdf by the ending of ``path``; any other is an `InputError`."""
-    ending = Path(path).suffix.lstrip(".").lower()
+    ending = check_path("path", path).suffix.lstrip(".").lower()
     if ending not in FORMATS:
         raise InputError(f"A picture must end in {', '.join(FORMATS)}. Got {str(path)!r}.")
     return ending

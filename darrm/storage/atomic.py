@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> Iterator
     OutputError
         If the folder is missing, not writable or full.
     """
-    target = Path(path)
+    target = check_path("path", path)
     with _blaming(target, remedy):
         if not is_device(path):
             with part_of(path, remedy) as part:
@@ -72,7 +72,7 @@ def part_of(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> Iterator[P
     OutputError
         If ``path`` is a device, or the folder is missing, not writable or full.
     """
-    target = Path(path)
+    target = check_path("path", path)
     with _blaming(target, remedy):
         if is_device(path):
             raise OutputError(f"{target} is not a file that can be replaced. Pass the path of one.")
@@ -87,7 +87,7 @@ def part_of(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> Iterator[P
 
 def check_place(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> None:
     """Raise now the `OutputError` that `replacing` would raise after the work: the folder is missing or read-only."""
-    with _blaming(Path(path), remedy):
+    with _blaming(check_path("path", path), remedy):
         if not is_device(path):
             with part_of(path, remedy):
                 pass
@@ -96,7 +96,6 @@ def check_place(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> None:
 @contextmanager
 def _blaming(target: Path, remedy: str) -> Iterator[None]:
     """Turn every OSError of the block into the `OutputError` that ``target`` could not be written."""
-    check_path("path", target)
     try:
         yield
     except OutputError:
@@ -107,7 +106,7 @@ def _blaming(target: Path, remedy: str) -> Iterator[None]:
 
 def is_device(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is a device or a pipe, or leads to a name of the system; `OutputError` if it is a folder."""
-    target = Path(path)
+    target = check_path("path", path)
     if not os.fspath(path) or target.is_dir():
         raise OutputError(
             f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file."

@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 from darrm._validation import path as check_path
@@ -71,7 +70,7 @@ def write(path: str | os.PathLike[str], columns: Columns, about: str = "", *, ga
     InputError, MissingExtraError, OutputError
     """
     kind = table_format(path)
-    with replacing(Path(path)) as file:
+    with replacing(path) as file:
         if kind in _WRITERS:
             _WRITERS[kind](file, columns)
         else:
@@ -80,7 +79,7 @@ def write(path: str | os.PathLike[str], columns: Columns, about: str = "", *, ga
 
 def write_csv(path: str | os.PathLike[str], columns: Columns) -> None:
     """Write columns as CSV, whatever the name."""
-    with replacing(Path(path)) as file:
+    with replacing(path) as file:
         _csv(file, columns)
 
 

@@ -10,7 +10,6 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from darrm._validation import path as check_path
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
 from darrm.storage.kinds import check_kind
@@ -66,7 +65,7 @@ def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str
 def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
     a_file = f"a{'n' * (kind[0] in 'aeiou')} {kind} file"
     try:
-        size = check_path("path", name).stat().st_size
+        size = name.stat().st_size
         text = name.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of {a_file}.") from error

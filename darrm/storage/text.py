@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from darrm._validation import path as check_path
 from darrm.errors import InputError
 
 
@@ -15,7 +14,7 @@ from darrm.errors import InputError
 def opened(name: Path) -> Iterator[TextIO]:
     """A text file to read, with what can go wrong as `InputError`."""
     try:
-        with check_path("path", name).open(encoding="utf-8-sig", newline=None) as file:
+        with name.open(encoding="utf-8-sig", newline=None) as file:
             yield file
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a file.") from error

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import MAX_CLASSES, shown, truth, whole
+from darrm._validation import path as check_path
 from darrm.errors import InputError
 from darrm.problem.voter_names import compared
 from darrm.votes import parquet
@@ -109,7 +110,7 @@ def read_counts(
     ([2, 1], ['a'])
     """
     names = tuple(map(str, range(whole("classes", classes, 2)))) if isinstance(classes, int) else checked_names(classes)
-    tall, name = truth("tall", tall), Path(path)
+    tall, name = truth("tall", tall), check_path("path", path)
     K = None if K is None else whole("K", K)
     if not tall:
         parts = list(count_blocks(name, names, K))

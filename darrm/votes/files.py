@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm._validation import whole
+from darrm._validation import path as check_path
+from darrm._validation import shown, whole
 from darrm.errors import InputError
 from darrm.problem.voter_names import voter_names
 from darrm.votes.answers import BITS, Answers, names_of
@@ -100,7 +101,7 @@ def blocks(
     >>> [block.votes.shape for block in darrm.votes.blocks("votes.csv", K=3)]
     [(3, 3)]
     """
-    name, row, answers = Path(path), 1, Answers.of(names_of(names, classes), absent)
+    name, row, answers = check_path("path", path), 1, Answers.of(names_of(names, classes), absent)
     if K is not None:
         K = whole("K", K, hint="Pass how many columns of votes there must be, such as design.problem.K.")
     taken = K if voters is None else voter_names(voters, K, "voters")
@@ -215,6 +216,6 @@ def example(name: str) -> VotesTable:
     0.83
     """
     known = examples()
-    if name not in known:
-        raise InputError(f"There are no votes called {name!r}. Choose one of {', '.join(sorted(known))}.")
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"There are no votes called {shown(name)}. Choose one of {', '.join(sorted(known))}.")
     return read(Path(str(files("darrm.votes").joinpath("examples", f"{name}.csv"))), K=int(str(known[name]["K"])))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import is_masked, shown
+from darrm._validation import path as check_path
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.votes import csv, json, parquet
@@ -147,7 +148,7 @@ def writing_labels(
     >>> Path("labels.csv").read_text().split()
     ['id,label', 'a,1', 'b,0', 'c,1']
     """
-    target = Path(path)
+    target = check_path("path", path)
     foreign: OSError | None = None
     try:
         with file or replacing(target) as binary:

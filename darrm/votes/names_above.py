@@ -25,7 +25,7 @@ _QUERIES = {"id", "query", "item", "task", "question", "example", "sample", "row
 def check_frame(votes: object) -> None:
     """`InputError` if a data frame that is taken for an array has a voter twice, or a column that holds no votes."""
     columns = getattr(votes, "column_names", None) or getattr(votes, "columns", None)
-    if columns is None:
+    if columns is None or callable(columns):
         return
     names = [compared(str(name)) for name in columns]
     check_once(names, "The frame")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import is_listed, refusal
 from darrm.errors import InputError
 
 Votes = NDArray[np.uint8] | NDArray[np.int8]
@@ -38,6 +39,8 @@ class Texts:
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
         """Those of an iterable; `InputError` if an id is not a text, or UTF-8 cannot hold it."""
+        if not is_listed(texts):
+            raise refusal("ids", "a list of texts, one for each row", texts)
         encoded = [_encoded(text) for text in texts]
         return cls(b"".join(encoded), np.cumsum([len(text) for text in encoded], dtype=np.int64))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from datetime import date
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,6 +17,18 @@ import darrm
 from darrm.accounting import Ledger
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "nightly.py"
+
+
+@pytest.mark.parametrize("arguments", [[], ["2026-13-01"], ["yesterday"], ["2026-11-28", "2026-11-29"]], ids=str)
+def test_what_is_no_date_is_refused(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert ended.value.code == 2  # that of bad input
+    said = f"nightly.py takes one date, such as 2026-11-28. Got {arguments}."
+    assert capsys.readouterr().err.splitlines() == [said]
 
 
 @pytest.mark.thorough

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import array, plain, refusal
+from darrm._validation import array, is_listed, plain, refusal
 from darrm.errors import InputError
 from darrm.labels.measures.kernels import OfCounts, OfLabels, of_columns
 from darrm.mechanisms.class_labels import check_class_probabilities
@@ -139,7 +139,7 @@ def joint(mechanisms: Sequence[object]) -> JointLabels | JointCounts:
     >>> round(darrm.labels.additive_advantage(twice, [0.5, 0.5]), 4)
     0.2311
     """
-    if not isinstance(mechanisms, Iterable):
+    if not is_listed(mechanisms):
         raise refusal("mechanisms", "a sequence of mechanisms", mechanisms)
     releases = list(mechanisms)
     instances = [mechanism for mechanism in releases if not isinstance(mechanism, type)]
