@@ -136,5 +136,6 @@ class LedgerBudget:
             if new.size:
                 charge(change, account, new.size, "", None, again=False)
                 labels[new] = draw(new)
-                keep_labels(change.run, change.state.charges, [rows[i] for i in new.tolist()], labels[new])
+                kept = keep_labels(change.run, change.state.charges, [rows[i] for i in new.tolist()], labels[new])
+                change.count_rows(kept)
         return labels

@@ -112,7 +112,7 @@ class Lease:
                 return  # by an earlier call, whose answer was lost
             ids = 0 if self._batch is None else -left
             if self._batch is not None:
-                leave(change.run, self._number, self._batch, self._taken)
+                change.count_rows(-leave(change.run, self._number, self._batch, self._taken))
             change.state.ids += ids
             change.state.accounts[self._account].charged -= left
             change.add(self._account, -left, self._note, ids=ids, lease=self._number)

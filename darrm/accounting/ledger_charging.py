@@ -38,7 +38,10 @@ def charge(
 def enter_ids(change: Change, batch: Batch, n: int, *, again: bool, skip: bool = False) -> Entered:
     """Enter the ids of ``n`` labels; see `ledger_ids.enter`."""
     batch.check_for(n)
-    return enter(change.run, change.number, batch, again=again, skip=skip)
+    entered = enter(change.run, change.number, batch, again=again, skip=skip)
+    if entered.digests:
+        change.count_rows(entered.digests)
+    return entered
 
 
 def add(change: Change, account: Account, n: int, note: str, rows: Entered, batch: Batch | None, **more: Any) -> None:

@@ -135,10 +135,13 @@ class Entered(NamedTuple):
         Number of rows at the beginning that were charged before, and are skipped.
     repeated : int
         Number of other rows whose id was charged before.
+    digests : int
+        Number of digests that are new.
     """
 
     skipped: int
     repeated: int
+    digests: int = 0
 
 
 def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = False) -> Entered:
@@ -158,23 +161,31 @@ def enter(run: Run, number: int, batch: Batch, *, again: bool, skip: bool = Fals
         new = np.setdiff1d(new, batch.before)
     skipped = _leading(run, batch, number) if skip and not again and not batch.tags else 0
     new = new[skipped:]
-    repeated = 0
+    repeated = entered = 0
     for tags in (False, True)[: 1 + bool(batch.tags)]:
         for digests, rows in batch.parts(new, tags=tags):
-            repeated += len(rows) - _insert(run, number, digests)
+            added = _insert(run, number, digests)
+            entered, repeated = entered + added, repeated + len(rows) - added
             if repeated and not again:
                 _refuse(run, batch, new, number)
             if repeated:  # a lease that entered them first, and is given back, leaves them charged
                 own = f"SELECT digest FROM {_ROWS}"
                 run(f"UPDATE charged SET number = ? WHERE digest IN ({own})", (number, len(rows), digests))
-    return Entered(skipped, repeated)
+    return Entered(skipped, repeated, entered)
 
 
-def leave(run: Run, number: int, batch: Batch, start: int) -> None:
-    """Delete the ids of the rows from ``start`` on of the charge with this number, whose batch has no tags."""
+def leave(run: Run, number: int, batch: Batch, start: int) -> int:
+    """Delete the ids of the rows from ``start`` on of the charge with this number, whose batch has no tags; how many.
+
+    Those that were charged again since stay.
+    """
+    left = 0
     for digests, rows in batch.parts(np.arange(start, len(batch))):
         own = f"SELECT digest FROM {_ROWS}"
-        run(f"DELETE FROM charged WHERE number = ? AND digest IN ({own})", (number, len(rows), digests))
+        left += run(
+            f"DELETE FROM charged WHERE number = ? AND digest IN ({own})", (number, len(rows), digests)
+        ).rowcount
+    return left
 
 
 def kept_labels(run: Run, rows: Sequence[bytes], classes: int) -> NDArray[np.intp]:
@@ -193,11 +204,11 @@ def kept_labels(run: Run, rows: Sequence[bytes], classes: int) -> NDArray[np.int
     return labels
 
 
-def keep_labels(run: Run, number: int, rows: Sequence[bytes], labels: NDArray[np.intp]) -> None:
-    """Keep the labels of the charge with this number, of rows that have none."""
+def keep_labels(run: Run, number: int, rows: Sequence[bytes], labels: NDArray[np.intp]) -> int:
+    """Keep the labels of the charge with this number, of rows that have none; returns the number of new digests."""
     tags = b"".join(map(_tag, rows, labels.tolist()))
-    for start in range(0, len(tags), _AT_ONCE * _DIGEST):
-        _insert(run, number, tags[start : start + _AT_ONCE * _DIGEST])
+    step = _AT_ONCE * _DIGEST
+    return sum(_insert(run, number, tags[start : start + step]) for start in range(0, len(tags), step))
 
 
 def _insert(run: Run, number: int, digests: bytes) -> int:

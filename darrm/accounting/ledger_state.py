@@ -28,7 +28,8 @@ FOR_FIXED = ("exact", "in-advance")  # the others add up single labels
 NOTHING_CHARGED = "Nothing was released or charged."
 MOST_COUNTED = 2**64  # labels in all, where the budget allows any number
 _KINDS: dict[str, Any] = {"designs": Labels, "others": Other, "noisy": NoisyLabels}  # of accounts
-_LEFT_OUT = ("ids", "by_key", "streams", "again", "fallback_epsilon", "noisy")  # of the content, where there are none
+# Of the content, where there are none.
+_LEFT_OUT = ("ids", "by_key", "rows", "streams", "again", "fallback_epsilon", "noisy")
 AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
@@ -64,6 +65,7 @@ class State:
     chain: str = ""  # and its seal, which covers all charges before it
     ids: int = 0  # labels charged with ids,
     by_key: int = 0  # and those of them that were drawn by key
+    rows: int = 0  # digests of ids, tags and kept labels; 0 also where an earlier darrm did not count them
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
     fallback_epsilon: Any = None  # with known randomizers: a second budget, if others may be any mechanism
@@ -264,6 +266,8 @@ def _check_rows(state: State) -> None:
         raise InputError(f"labels with ids must be labels that were charged, got {state.ids!r}")
     if type(state.by_key) is not int or not 0 <= state.by_key <= state.ids:
         raise InputError(f"labels by key must be labels with ids, got {state.by_key!r}")
+    if type(state.rows) is not int or state.rows < 0:
+        raise InputError(f"digests of ids must be counted, got {state.rows!r}")
     for name in state.streams:
         checked_note(name, "a stream")
     if any(type(n) is not int or not 1 <= n <= state.released for n in counts):

@@ -2,7 +2,8 @@
 
 A charge is one transaction: the row of the history, the ids of its labels and the new state take effect together, or
 not at all. The seal of the state is a checksum of its text; that of a charge also covers the charge before it, and the
-state holds the last one. So a change of the state or of a charge without the others is found; ids have no seal.
+state holds the last one, and the number of digests of ids. So a change of the state or of a charge without the others
+is found, and ids that were deleted are; a digest itself has no seal.
 Checksums are no secret: whoever may write can also seal.
 """
 
@@ -107,6 +108,11 @@ class Change:
         """Add a charge to the history."""
         now = self._now(self.run).isoformat(timespec="microseconds").replace("+00:00", "Z")
         self.append(Charge(self.number, now, socket.gethostname(), account, n, note, **more))
+
+    def count_rows(self, more: int) -> None:
+        """Note that ``more`` digests were entered, or deleted if negative; those of an earlier darrm are counted."""
+        state = self.state
+        state.rows = state.rows + more if state.rows else _rows(self.run)
 
     def append(self, charge: Charge) -> None:
         """Add this charge to the history, sealed."""
@@ -220,11 +226,13 @@ class Store:
         """The state, and all charges that led to it; `InputError` if they are others."""
         with self._db.transaction(TABLES, write=False) as run:
             state, rows = self._state(run), run(f"SELECT {_COLUMNS}, seal FROM charges ORDER BY number").fetchall()
+            digests = _rows(run)
         charges, chain, sums = [], "", dict.fromkeys(state.accounts, 0)
         for at, (*values, seal) in enumerate(rows, 1):
             charge = Charge(*values)
             chain = charge.seal(chain)
             known = charge.number == at and charge.account in sums and type(charge.n) is int and charge.n
+            known = known and type(charge.ids) is int
             if seal != chain or not known or not (isinstance(charge.note, str) and charge.note.isprintable()):
                 raise self._edited(f"charge {at} does not match its seal")
             sums[charge.account] += charge.n
@@ -233,6 +241,11 @@ class Store:
             raise self._edited(f"it has {len(charges)} charges of {state.charges}")
         if sums != {name: account.charged for name, account in state.accounts.items()}:
             raise self._edited("its charges and its counts differ")
+        ids = sum(charge.ids for charge in charges)
+        if ids > state.ids or (ids < state.ids and all(charge.time for charge in charges)):  # imported ones have none
+            raise self._edited(f"its charges have {ids} labels with ids of {state.ids}")
+        if digests != state.rows if state.rows else state.ids and not digests:
+            raise self._edited(f"it has {digests} digests of ids of {state.rows or state.ids}")
         return state, charges
 
     def _state(self, run: Run, locks: str = "") -> State:
@@ -320,6 +333,12 @@ class Store:
         return bool(end)
 
 
+def _rows(run: Run) -> int:
+    """The number of digests."""
+    ((found,),) = run("SELECT count(*) FROM charged").fetchall()
+    return int(found)
+
+
 def _write(run: Run, state: State) -> None:
     text = json.dumps(content_of(state), allow_nan=False)
     state_of(json.loads(text), "what was to be written")  # else nothing could read the ledger again
@@ -350,7 +369,7 @@ def _finished(waiting: Waiting) -> str:
     try:
         part.lstat()
     except FileNotFoundError:
-        if out.exists():
+        if os.path.exists(out):
             return f"An interrupted release charged its labels: they are in {out}."
         return f"An interrupted release charged labels that are gone: neither {part} nor {out} is there. They count."
     except OSError:  # in a folder that others can read

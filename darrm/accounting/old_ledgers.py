@@ -69,6 +69,9 @@ def import_ledger(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> L
                 change.append(Charge(number, None, None, note["name"], note["charged"], note["note"]))
             for digest in _digests(ids, content["ids"]) if batches else ():
                 change.run("INSERT INTO charged VALUES (?, 1)", (digest,))
+            change.count_rows(0)
+            if state.ids and not state.rows:
+                raise InputError(f"{ids} has none of the ids of {state.ids} charged labels. {AGAIN}")
 
         # Labels that wait are in folders of this host.
         state.leaving = [replace(waiting, host=store.host) for waiting in state.leaving]

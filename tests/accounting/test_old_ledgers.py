@@ -70,6 +70,14 @@ def test_an_interrupted_import_ends_in_the_same_ledger(
         import_ledger(old, tmp_path / "new.db")
 
 
+def test_an_old_ledger_whose_ids_were_deleted_is_not_imported(old: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(old.with_name("old.json.ids"))) as db, db:
+        db.execute("DELETE FROM charged")
+    with pytest.raises(darrm.InputError, match="has none of the ids of 2 charged labels"):
+        import_ledger(old, tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_a_second_name_of_an_old_ledger_is_refused(old: Path, tmp_path: Path) -> None:
     (tmp_path / "second.json").hardlink_to(old)
     with pytest.raises(darrm.InputError, match="has a second name"):

@@ -20,6 +20,7 @@ import darrm
 from darrm import votes
 from darrm.accounting import Ledger, compose, optimal
 from darrm.accounting.ledger_ids import Batch
+from darrm.cli import main
 from darrm.cli.ledger import command
 from darrm.errors import ResumedStreamWarning
 from darrm.problem.groups import VoterGroup
@@ -60,6 +61,56 @@ def kept(book: Ledger) -> list[tuple[bytes, int]]:
 
 
 # Ids
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM charged",
+        "DELETE FROM charged WHERE digest = (SELECT min(digest) FROM charged)",
+        "INSERT INTO charged VALUES (x'00', 1)",
+    ],
+)
+def test_a_ledger_whose_ids_were_edited_is_refused(
+    statement: str, book: Ledger, design: darrm.Design, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.charge(design, 3, ids=["a", "b", "c"])
+    with book.lease(design, 2, ids=["d", "e"]) as lease:
+        lease.take(1)
+    Ledger(book.path)
+    with closing(sqlite3.connect(book.path)) as db, db:
+        db.execute(statement)
+    with pytest.raises(darrm.InputError, match=r"changed after it was written: it has [035] digests of ids of 4\."):
+        Ledger(book.path)
+    assert main(["ledger", "show", str(book.path)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_ids_that_an_earlier_darrm_did_not_count(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 3, ids=["a", "b", "c"])
+    content = ledgers.content(book.path)
+    del content["notes"]
+    assert content.pop("rows") == 3
+    ledgers.forge(book.path, content)
+    Ledger(book.path).charge(design, 1, ids=["d"])
+    content = ledgers.content(book.path)
+    del content["notes"]
+    assert content.pop("rows") == 4
+    ledgers.forge(book.path, content)
+    with closing(sqlite3.connect(book.path)) as db, db:
+        db.execute("DELETE FROM charged")
+    with pytest.raises(darrm.InputError, match="it has 0 digests of ids of 4"):
+        Ledger(book.path)
+
+
+def test_a_ledger_that_says_other_ids_than_its_charges_is_refused(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 3, ids=["a", "b", "c"])
+    for ids in (0, 2):
+        content = ledgers.content(book.path) | {"ids": ids}
+        del content["notes"]
+        ledgers.forge(book.path, content)
+        with pytest.raises(darrm.InputError, match=f"its charges have 3 labels with ids of {ids}"):
+            Ledger(book.path)
 
 
 @pytest.mark.thorough
