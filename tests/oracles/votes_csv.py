@@ -17,6 +17,10 @@ class Refused(Exception):
     pass
 
 
+class NotJudged(Exception):
+    """A header that this reader does not know: an index without a name, an id or a label elsewhere."""
+
+
 def compared(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip())
 
@@ -86,12 +90,20 @@ def read(name: Path) -> tuple[list[str], list[list[int | None]], list[int | None
 
 
 def check_header(name: Path, header: list[str]) -> tuple[int, int]:
-    """Where the votes begin and end, of a header without the faults that have tests of their own."""
+    """Where the votes begin and end; `NotJudged` for a header that has tests of its own."""
+    if header[:1] == [""] or header[-1:] == [""]:
+        raise NotJudged
     first, last = int(header[:1] == ["id"]), len(header) - int(header[-1:] == ["label"])
+    if {"id", "label"} & {name.casefold() for name in header[first:last]}:
+        raise NotJudged
     if not header or (
         not first and last == len(header) and all(vote(cell) is not None for cell in header[1:] or header)
     ):
         raise Refused("has no header")
+    if "" in header:
+        raise Refused("has no name")
+    if len(set(header)) < len(header):
+        raise Refused("twice")
     if last <= first:
         raise Refused("must have at least 1 vote columns")
     return first, last

@@ -96,7 +96,7 @@ def run_votes(case: Case) -> str:
         if name.suffix == ".csv" and case["K"] is None:
             try:
                 reference.read(name)
-            except reference.Refused:
+            except (reference.Refused, reference.NotJudged):
                 return "refused"
             raise Finding(f"the csv module alone reads what darrm refuses: {error}") from None
         return "refused"
@@ -105,7 +105,10 @@ def run_votes(case: Case) -> str:
     if found.votes.max(initial=0) > 1 or len(found.votes) != len(found.ids) or not len(found.votes):
         raise Finding("votes that are not 0 or 1, or not one id each")
     if name.suffix == ".csv":
-        ids, cells, labels = reference.read(name)
+        try:
+            ids, cells, labels = reference.read(name)
+        except reference.NotJudged:
+            return "accepted, not judged"
         if (list(found.ids), found.votes.tolist()) != (ids, cells):
             raise Finding("the csv module alone reads other votes")
         if (None if found.labels is None else found.labels.tolist()) != labels:
