@@ -130,6 +130,6 @@ def _of_parquet(path: Path) -> str | None:
         names = pyarrow.parquet.read_schema(path).names
     except ImportError:
         return None
-    except (OSError, pyarrow.ArrowException):
+    except (OSError, ValueError, pyarrow.ArrowException):  # a name in it may be no UTF-8
         return None
     return _of_columns(list(names), None) or ("votes" if names else None)

@@ -21,8 +21,11 @@ class NotJudged(Exception):
     """A header that this reader does not know: an index without a name, an id or a label elsewhere."""
 
 
+INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
+
+
 def compared(text: str) -> str:
-    return unicodedata.normalize("NFC", text.strip())
+    return unicodedata.normalize("NFC", text.translate(INVISIBLE).strip())
 
 
 def one_id(text: str) -> str | Decimal:
@@ -38,7 +41,7 @@ def one_id(text: str) -> str | Decimal:
 
 def vote(text: str) -> int | None:
     """The vote that a text means as a number, as Python reads it, or with a comma for a point."""
-    text = text.strip().replace(",", ".")
+    text = compared(text).replace(",", ".")
     try:
         number = float(text) if set(text) <= set("0123456789.+-eE") else -1.0
     except ValueError:
@@ -75,7 +78,7 @@ def read(name: Path) -> tuple[list[str], list[list[int | None]], list[int | None
                         hint = "Fill it in, or leave the column label out." if j >= last else FOR_ABSENT
                         said = f"{what} must be 0 or 1. Got {' '.join(repr(row[j]).split())}."
                         raise Refused(f"{at}, column {header[j]}: {said}{' ' * missing}{hint if missing else ''}")
-                if first and not row[0].strip():
+                if first and not compared(row[0]):
                     raise Refused("column id is empty")
                 if first and one_id(row[0]) in map(one_id, ids):
                     raise Refused("twice")
@@ -102,6 +105,8 @@ def check_header(name: Path, header: list[str]) -> tuple[int, int]:
         raise Refused("has no header")
     if "" in header:
         raise Refused("has no name")
+    if any("\0" in name for name in header):
+        raise Refused("zero bytes")
     if len(set(header)) < len(header):
         raise Refused("twice")
     if last <= first:
