@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ class Talk:
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         self.mpc = _runtime(parties, me, tls)
+        if tls:
+            self.mpc.set_protocol = partial(_let_in, self.mpc.set_protocol)
         self._loop.set_exception_handler(lambda loop, context: None)  # what ended is said once, by `run`
 
     def connect(self) -> None:
@@ -44,8 +47,9 @@ class Talk:
         except TimeoutError:
             missing = [name for i, name in self._others() if self.mpc.parties[i].protocol is None]
             raise PartyError(
-                f"Not connected after {self._timeout:g} s: {', '.join(missing)}. Nothing was opened. Start all parties "
-                "at about the same time, with the same file of parties and the same --tls."
+                f"Not connected after {self._timeout:g} s: {', '.join(missing) or 'another party'}. Nothing was opened. "
+                "Start all parties at about the same time, with the same file of parties and the same --tls, and with "
+                "it each with its own certificate."
             ) from None
         except OSError as error:
             raise InputError(
@@ -146,6 +150,19 @@ class Talk:
             one.close_connection()
         if alive:
             await asyncio.wait_for(ended, 2)
+
+
+def _let_in(register: Callable[[int, Any], None], peer: int, protocol: Any) -> None:
+    """Take a connection to be that of party number ``peer``, if its certificate says so; else hang up.
+
+    MPyC looks at the name of the party that listens alone. The party that connects says its number itself, so one with
+    a certificate could take the place of another beside its own, and have the shares of two.
+    """
+    names = protocol.transport.get_extra_info("peercert").get("subjectAltName", ())
+    if ("DNS", f"MPyC party {peer}") in names:
+        register(peer, protocol)
+    else:
+        protocol.transport.close()
 
 
 def _ended(name: str, nothing: str) -> PartyError:
