@@ -36,7 +36,7 @@ from darrm.mechanisms.own_votes import OwnVotes
 from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts, VotesBlock
 
-PROTOCOL = 2  # changes with every change of what parties exchange
+PROTOCOL = 3  # changes with every change of what parties exchange
 _TWO = (
     "Shares of voters that are no parties are of votes between two answers. Got a design with more classes. Let "
     "parties bring the votes."
@@ -351,7 +351,7 @@ class _Run:
     async def _inputs(self, shared: Shared, cells: NDArray[np.int64]) -> Any:
         """Shares of the votes of all voters, a row for each bit: shape (K (C - 1), n). Absent voters have 0."""
         if self._parties.voters:
-            return shared.held(np.maximum(cells, 0).T)
+            return await shared.again(np.maximum(cells, 0).T)
         parts, classes = [], np.arange(1, self._circuit.inputs + 1)
         for i, party in enumerate(self._parties.parties):
             if party.voters:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from darrm.randomness.choices import uniform
 
 Numbers = NDArray[np.int64]
 MAX_CASES = 2000  # vectors of counts: as many products for each label
+_SUMS = 1 << 61  # that fit in int64, with a prime up to twice as large as the numbers that it must hold
 
 
 class Circuit:
@@ -90,8 +92,15 @@ class Circuit:
                 f"Labels over shares can be drawn for at most {MAX_CASES:,} vectors of votes. Got {size:,}. Take fewer "
                 "voters, groups or classes."
             )
-        votes, self.inputs = _votes(problem), problem.n_classes - 1
+        self.inputs = problem.n_classes - 1
         radices = np.repeat([group.count + 1 for group in problem.groups], self.inputs)
+        if size * prod(radices.tolist()) ** 2 >= _SUMS:
+            raise InputError(
+                f"Labels over shares cannot be drawn for {problem.n_classes} classes and groups of "
+                f"{[group.count for group in problem.groups]} voters, whose counts take a field too large for numbers "
+                "of 64 bits. Take fewer classes or voters."
+            )
+        votes = _votes(problem)
         strides = np.append(np.cumprod(radices[:0:-1])[::-1], 1)
         cases = votes.reshape(size, -1) @ strides
         per_group = np.zeros((len(sizes), self.inputs), dtype=np.int64)
@@ -195,6 +204,20 @@ class Shared:
     def secret(self, values: NDArray[Any], sender: int) -> Any:
         """Shares of an array that ``sender`` brings; the others pass one of the same shape."""
         return self._mpc.input(self._type(values.astype(object)), senders=sender)
+
+    async def again(self, shares: Numbers) -> Any:
+        """Shares of what this party's and others' are of, shared anew.
+
+        Those of a dishonest voter may lie on no polynomial, and the numbers that are computed from them have no law.
+        So ``threshold`` + 1 parties each share a part of the value that theirs say, whatever it is.
+        """
+        p, points = self._of.prime, [i + 1 for i in self._contributors]
+        made = []
+        for i, x in enumerate(points):
+            others = [z for z in points if z != x]
+            weight = prod(others) * pow(prod(z - x for z in others), -1, p) % p  # of the value at 0
+            made.append(self.secret(shares % p * weight % p, i))
+        return self._made(sum([await self._values(each) for each in made]))
 
     def held(self, shares: Numbers) -> Any:
         """An array of which every party holds its shares already."""

@@ -102,7 +102,7 @@ def test_shares_from_voters_that_are_no_parties(folder: Path) -> None:
     common = {"design": str(folder / "majority.json"), "timeout": 20}
     of_each = [{**common, "votes": np.stack([column[i] for column in columns], 1).tolist()} for i in range(3)]
     damaged = np.array(of_each[1]["votes"])
-    damaged[:, 0] = (damaged[:, 0] + 1) % 5  # of which a fifth is not seen, so in eight rows one is
+    damaged[:, 0] = (damaged[:, 0] + 1) % 5  # of which a vote of 0 is no vote
     wrong = [of_each[0], {**of_each[1], "votes": damaged.tolist()}, of_each[2]]
     good, bad = runs(folder, *({"told": each, "voters": list("abc")} for each in (of_each, wrong)))
     assert [one["blocks"] for one in good] == [[TRUE]] * 3

@@ -276,3 +276,33 @@ def test_designs_that_cannot_be_drawn_from_are_refused() -> None:
     coin = darrm.Design(problem, np.full((46, 46), 0.5), darrm.objectives.truth([0.7, 0.6]))
     with pytest.raises(InputError, match="at most 2,000"):
         Circuit(coin, 3)
+    problem = darrm.DecisionProblem([GROUP(1, epsilon=1.0)], classes=30, epsilon=1.2)
+    table = np.full((30, 30), [0.25, *[0.0] * 28, 0.75])
+    with pytest.raises(InputError, match="64 bits"):  # sums of 30 products of numbers of 2^30 could wrap around
+        Circuit(darrm.Design(problem, table, darrm.objectives.truth([0.7])), 3)
+
+
+@pytest.mark.parametrize("given", [(0, 0, 1), (1, 2, 5), (2, 2, 1), (5, 2, 2)])
+def test_shares_of_a_voter_that_are_of_no_vote_are_found_or_are_a_vote(given: tuple[int, ...]) -> None:
+    """Any three numbers: what the first two say is the vote. b (1 - b) alone is 0 for them as they are."""
+    design = darrm.solve(K=3, m=1, epsilon=0.5, bits=4)
+    circuit = Circuit(design, 3)
+    p, n = circuit.prime, 4_000
+    assert sum(weight * b * (1 - b) for weight, b in zip((3, -3, 1), given, strict=True)) % p == 0
+    vote = (2 * given[0] - given[1]) % p
+    others = np.random.default_rng(0).integers(0, p, (2, n))
+    others = [others, 2 * others - 1, 3 * others - 2]  # of 1 and 1
+
+    async def work(runtime: Any) -> Any:
+        shared = Shared(runtime, circuit)
+        own = np.concatenate([np.full((1, n), given[runtime.pid]), others[runtime.pid] % p])
+        inputs = await shared.again(own)
+        wrong = await shared.of_inputs(inputs)
+        return wrong, shared.answers(await shared.opened(await shared.labels(inputs)))
+
+    for wrong, labels in (made for made, _ in shamir_threads.together(3, work)):
+        assert not wrong[1:].any()
+        assert wrong[0].all() == wrong[0].any() == (vote > 1)
+        if vote <= 1:
+            chance = design.release_probabilities[2 + vote, 1]
+            assert abs(labels.mean() - chance) < 5 * np.sqrt(chance * (1 - chance) / n)
