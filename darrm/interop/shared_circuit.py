@@ -217,7 +217,7 @@ class Shared:
             others = [z for z in points if z != x]
             weight = prod(others) * pow(prod(z - x for z in others), -1, p) % p  # of the value at 0
             made.append(self.secret(shares % p * weight % p, i))
-        return self._made(sum([await self._values(each) for each in made]))
+        return self._made(np.sum([await self._values(each) for each in made], axis=0))
 
     def held(self, shares: Numbers) -> Any:
         """An array of which every party holds its shares already."""

@@ -47,8 +47,8 @@ class Talk:
         except TimeoutError:
             missing = [name for i, name in self._others() if self.mpc.parties[i].protocol is None]
             raise PartyError(
-                f"Not connected after {self._timeout:g} s: {', '.join(missing) or 'another party'}. Nothing was opened. "
-                "Start all parties at about the same time, with the same file of parties and the same --tls, and with "
+                f"Not connected after {self._timeout:g} s: {', '.join(missing) or 'another party'}. Nothing was "
+                "opened. Start all parties at about the same time, with the same file of parties and the same --tls, and with "
                 "it each with its own certificate."
             ) from None
         except OSError as error:
