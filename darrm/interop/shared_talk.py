@@ -48,8 +48,8 @@ class Talk:
             missing = [name for i, name in self._others() if self.mpc.parties[i].protocol is None]
             raise PartyError(
                 f"Not connected after {self._timeout:g} s: {', '.join(missing) or 'another party'}. Nothing was "
-                "opened. Start all parties at about the same time, with the same file of parties and the same --tls, and with "
-                "it each with its own certificate."
+                "opened. Start all parties at about the same time, with the same file of parties and the same --tls, "
+                "under which each shows its own certificate."
             ) from None
         except OSError as error:
             raise InputError(

@@ -290,8 +290,8 @@ def test_shares_of_a_voter_that_are_of_no_vote_are_found_or_are_a_vote(given: tu
     p, n = circuit.prime, 4_000
     assert sum(weight * b * (1 - b) for weight, b in zip((3, -3, 1), given, strict=True)) % p == 0
     vote = (2 * given[0] - given[1]) % p
-    others = np.random.default_rng(0).integers(0, p, (2, n))
-    others = [others, 2 * others - 1, 3 * others - 2]  # of 1 and 1
+    first = np.random.default_rng(0).integers(0, p, (2, n))
+    others = [first, 2 * first - 1, 3 * first - 2]  # of 1 and 1
 
     async def work(runtime: Any) -> Any:
         shared = Shared(runtime, circuit)
