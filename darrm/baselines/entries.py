@@ -16,7 +16,7 @@ from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import exactly
 from darrm.problem.groups import called
-from darrm.storage.frames import frame, write
+from darrm.storage.frames import ending_of, frame, write
 
 
 class OfKind(NamedTuple):
@@ -114,7 +114,7 @@ def of_name(name: str, entries: Iterable[Entry]) -> Entry | None:
     return found[0] if found else None
 
 
-OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected_cost", "aggregator")
+OF_ONE_TOTAL = ("setting", "total", "fallback", "within", "wrong", "disagreement", "expected_cost", "aggregator")
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
 
@@ -125,6 +125,16 @@ def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None or value != value else f"{value:.5g}"
+
+
+def _each(entry: Entry, total_epsilon: float) -> list[OfKind]:
+    """The budget and totals of each kind of change."""
+    return list(entry.of.values()) or [OfKind(total_epsilon, entry.total, entry.fallback)]
+
+
+def _share(total: float, budget: float) -> float:
+    """How much of a budget is spent."""
+    return total / budget if budget else math.inf if total else 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,6 +154,8 @@ class Comparison:
         Empty for one release.
     fallback_epsilon : float
         With a known randomizer: the budget if voters that are not affected may be any mechanism; infinite if none.
+    assumption : str
+        With a known randomizer: the assumption on which all figures rest but ``fallback``; empty for other voters.
     cost_at_least : float
         At one total: no table by which all labels of these votes are drawn, and stay within the budget, has a smaller
         expected cost. NaN if no such bound is known, such as for fixed voters.
@@ -172,6 +184,7 @@ class Comparison:
     voters: str = ""
     fallback_epsilon: float = math.inf
     cost_at_least: float = math.nan
+    assumption: str = ""
 
     @property
     def held(self) -> str:
@@ -184,14 +197,14 @@ class Comparison:
         return f"<Comparison of {len(self.entries)} mechanisms: {self._about()}>"
 
     def __str__(self) -> str:
-        """A plain table of `columns`, under what is compared."""
-        cells = [[name, *map(_cell, each)] for name, each in self.columns().items()]
+        """A plain table of `columns`, under what is compared; below it what the figures rest on."""
+        cells = [[name, *map(_cell, each)] for name, each in self._of_rows().items()]
         widths = [max(map(len, column)) for column in cells]
         rows = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
             for row in zip(*cells, strict=True)
         ]
-        return "\n".join([self._about(), *rows])
+        return "\n".join([self._about(), *rows, *([self.note] if self.note else [])])
 
     @overload
     def __getitem__(self, which: str | int) -> Entry: ...
@@ -222,10 +235,22 @@ class Comparison:
         """The columns of `to_frame` by their names, ``name`` first, for `darrm.storage.frames.write`.
 
         A column that the comparison does not compute, NaN in all rows, is left out. Where each group has a budget of
-        its own, the last columns are the totals of the kinds of change.
+        its own, the last columns are the totals of the kinds of change. With a known randomizer there are the total
+        ``fallback``, the budget that is ``binding`` and ``fallback_epsilon`` where that is finite, and the
+        ``assumption``.
         """
+        found, rows = self._of_rows(), len(self.entries)
+        if self.binding(self.entries[0]) if rows else "":
+            found["fallback_epsilon"] = [self.fallback_epsilon] * rows
+        return {**found, "assumption": [self.assumption] * rows} if self.assumption else found
+
+    def _of_rows(self) -> dict[str, list[Any]]:
+        """The columns that say something of each mechanism."""
         names = _OF_ONE_RELEASE if math.isnan(self.total_epsilon) else OF_ONE_TOTAL
         found = {name: [getattr(entry, name) for entry in self.entries] for name in ("name", *names)}
+        bound = [self.binding(entry) for entry in self.entries]
+        if any(bound):
+            found["binding"] = bound
         found |= {f"total, {kind}": [entry.of[kind].spent for entry in self.entries] for kind in self.of}
         return {name: each for name, each in found.items() if any(value == value for value in each)}  # not all NaN
 
@@ -260,13 +285,56 @@ class Comparison:
         InputError, MissingExtraError, OutputError
             If the ending is another, pyarrow is missing for Parquet, or the file cannot be written.
         """
-        write(path, self.gammas() if gammas else self.columns(), self._about(), gammas=gammas)
+        if gammas:
+            write(path, self.gammas(), self._about(), gammas=True)
+        elif ending_of(path) == "tex":
+            write(path, self._of_rows(), self._about(), note=self.note)
+        else:
+            write(path, self.columns())
 
     def _about(self) -> str:
         """What is compared, in one line."""
         if self.held == "one release":
             return self.entries[0].design.about if self.entries[0].design else ""
         return f"{self.queries} labels of {self.called} voters within {self.budget}"
+
+    def binding(self, entry: Entry) -> str:
+        """The budget that the mechanism reaches first, or exceeds by more: "first" or "second"; "" where one is."""
+        if not self.assumption or not math.isfinite(self.fallback_epsilon):
+            return ""
+        first = max(_share(own.spent, own.total_epsilon) for own in _each(entry, self.total_epsilon))
+        second = max(_share(own.fallback, self.second(own.total_epsilon)) for own in _each(entry, self.total_epsilon))
+        return "second" if second > first else "first"
+
+    def second(self, budget: float) -> float:
+        """The second budget of a kind of change by its first one: their ratio is that of the largest ones."""
+        if budget == self.total_epsilon:
+            return self.fallback_epsilon
+        return budget * self.fallback_epsilon / self.total_epsilon
+
+    @property
+    def second_budget(self) -> str:
+        """The epsilon of the second budget in print, for each kind of change if each has its own; "" if none is."""
+        if not self.assumption or not math.isfinite(self.fallback_epsilon):
+            return ""
+        each = [self.second(own.total_epsilon) for own in self.of.values()]
+        return " / ".join(map(exactly, each or [self.fallback_epsilon]))
+
+    @property
+    def note(self) -> str:
+        """With a known randomizer: what the figures rest on, and the second budget; empty for other voters."""
+        if not self.assumption:
+            return ""
+        if self.held == "one release":
+            return f"The guarantee holds if {self.assumption}"
+        second = (
+            f" The second budget, of epsilon {self.second_budget}, is for these. The budget that is named for a "
+            "mechanism binds: it is reached first, or exceeded by more."
+        ) * bool(self.second_budget)
+        return (
+            f"The totals hold if {self.assumption} The fallback totals hold if only the affected voters randomize as "
+            f"stated, and the others may be any mechanism.{second}"
+        )
 
     @property
     def of(self) -> Mapping[str, OfKind]:

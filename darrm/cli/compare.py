@@ -151,7 +151,11 @@ def command(
     common.wrote(out, gammas, plot)
     if as_json:
         common.print_json(
-            {"problem": plain_values(problem), "mechanisms": [_values(entry, queries) for entry in entries]}
+            {
+                "problem": plain_values(problem),
+                "mechanisms": [_values(entry, queries) for entry in entries],
+                "assumption": entries.assumption or None,
+            }
         )
         return
     _show(problem, entries)
@@ -312,11 +316,14 @@ def _at_one_total(
         common.draw(plot, lambda: plot_comparison_at_one_total(comparison))
     if as_json:
         bound = comparison.cost_at_least
-        of_plan = {"cost_at_least": bound, "counts": answer.counts, "fallback": answer.fallback}
+        of_plan = {
+            **{"cost_at_least": bound, "counts": answer.counts, "fallback": answer.fallback},
+            **{"fallback_epsilon": answer.fallback_epsilon, "assumption": comparison.assumption or None},
+        }
         common.print_json({"mechanisms": totals.comparison_values(comparison), **of_plan})
     else:
         totals.show_comparison(comparison)
-        known = plan_words.otherwise(answer)
+        known = plan_words.otherwise(answer, stated=True)
         if known:
             common.console().print(f"Planned: {' '.join([plan_words.together(answer), *known])}")
         common.console().print(plan_words.aggregator(answer))

@@ -173,7 +173,7 @@ def show(answer: Plan) -> None:
     show_rows(plan_words.RATE_HEADS, plan_words.wrong_rows(answer))
     console.print()
     if answer.comparison is not None:
-        show_comparison(answer.comparison)
+        show_comparison(answer.comparison, stated=True)
         console.print()
     if answer.curve:
         show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), plan_words.CURVE_TITLE)

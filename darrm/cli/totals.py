@@ -117,6 +117,7 @@ def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
         {
             "name": row.name,
             **{name: getattr(row, name) for name in OF_ONE_TOTAL},
+            "binding": comparison.binding(row) or None,
             **({"of": {kind: own._asdict() for kind, own in row.of.items()}} if row.of else {}),
             "table": row.table.tolist(),
         }
@@ -124,21 +125,23 @@ def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """The mechanisms, and the meaning of the columns."""
+def show_comparison(comparison: Comparison, *, stated: bool = False) -> None:
+    """The mechanisms, and the meaning of the columns; ``stated`` as in `plan_words.columns_meant`."""
     show_rows(
         plan_words.mechanism_heads(comparison),
         plan_words.mechanism_rows(comparison),
         plan_words.mechanisms_title(comparison),
     )
-    common.console().print(plan_words.columns_meant(comparison))
+    common.console().print(plan_words.columns_meant(comparison, stated=stated))
 
 
 def show_assumptions(answer: Plan) -> None:
-    """The assumptions of the figures and guarantees of a plan."""
+    """The assumptions of the figures and guarantees of a plan, but for that on known randomizers, which stands above."""
     common.console().print("\nAssumed:")
+    said = f"The guarantee holds {plan_words.known(answer.problem)}"
     for assumption in answer.assumptions:
-        common.console().print(f"- {assumption}")
+        if assumption != said:
+            common.console().print(f"- {assumption}")
 
 
 def show_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:

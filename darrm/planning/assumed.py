@@ -9,7 +9,7 @@ from darrm import objectives
 from darrm.accounting.search import Budget
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
-from darrm.problem.groups import assumption, without_privacy
+from darrm.problem.groups import rests_on, without_privacy
 from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 from darrm.problem.model import VoterModel
 
@@ -30,11 +30,7 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
         )
         hint = of_neighbours(setting.adjacency, [g.delta for g in setting.groups if not math.isinf(g.epsilon)])
         kind += f" {hint}" if hint else ""
-    known = assumption(setting.problem(1.0, 0.5))
-    if known:
-        kind += f" The guarantee holds if {known}."
-        if any(group.colluders for group in setting.groups):
-            kind += " Records at voters that collude have no guarantee."
+    known = rests_on(setting.problem(1.0, 0.5))
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" No privacy is assumed of the voters in group {' and '.join(open_to_all)}."
@@ -49,6 +45,7 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
     return (
         reaches,
         kind,
+        *([f"The guarantee holds if {known}"] if known else []),
         _INDEPENDENT,
         *([_all_vote(setting)] if open_to_all else []),
         _again(setting, budget, spent),

@@ -25,6 +25,7 @@ from darrm.planning.bound import least_cost
 from darrm.planning.designs import as_costly, planned, small
 from darrm.planning.kinds import first_shares
 from darrm.planning.setting import Setting
+from darrm.problem.groups import rests_on
 
 _NEAR = 5e-3  # of any probability of a table: one noise in two calibrations
 _LEAST = 1e-9  # of a parameter; below it a label is a coin flip
@@ -98,7 +99,7 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
             row = compared.row(f"{plain} of fixed voters", said, setting.majority(), totals)
             rows.append(replace(row, aggregator=row.total))
     each = (budget.queries, budget.epsilon, budget.delta, budget.voters, budget.fallback)
-    return Comparison(tuple(rows), *each, bound)
+    return Comparison(tuple(rows), *each, bound, rests_on(setting.problem(1.0, 0.5)))
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from darrm.priors import Prior
 from darrm.priors.prior import errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import rests_on
 from darrm.problem.majority import given_problem
 from darrm.problem.noise_function import Given
 
@@ -148,7 +149,8 @@ def compare(
     for_a_prior = {"queries": queries, "draws": draws, "rng": rng}
     if best.encoding is not encodings.GAMMA:
         _refuse("A comparison of decisions", for_a_prior)
-        return Comparison(_with(extra, best, [entry_of("optimum", best)], _baselines(best, time_limit)))
+        rows = _with(extra, best, [entry_of("optimum", best)], _baselines(best, time_limit))
+        return Comparison(rows, assumption=rests_on(best.problem))
     monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
     optima = [entry_of("gamma_opt", best), entry_of("monotone", monotone)]
     entries = _with(extra, best, optima, _baselines(best, time_limit))
@@ -187,7 +189,8 @@ def beside(design: Design, *, time_limit: float = math.inf) -> Comparison:
     same = abs(best.expected_cost - design.expected_cost) <= _SAME
     if design.profile:
         entries[0] = replace(entries[0], name="optimum without the profile")
-    return Comparison((entry_of("this design" + " (optimum)" * same, design), *entries[same:]))
+    this = entry_of("this design" + " (optimum)" * same, design)
+    return Comparison((this, *entries[same:]), assumption=rests_on(problem))
 
 
 def _is_plain_optimum(design: Design) -> bool:

@@ -391,6 +391,13 @@ def assumption(problem: ByGroups) -> str:
     )
 
 
+def rests_on(problem: ByGroups) -> str:
+    """`assumption` as the end of a sentence, and a sentence on records at voters that collude; "" if there are none."""
+    stated = assumption(problem)
+    records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
+    return f"{stated}.{records}" if stated else ""
+
+
 def check_one_limit(problem: ByGroups, what: str) -> None:
     """Refuse what another library cannot say beside a guarantee, which would then be taken for more than it is.
 

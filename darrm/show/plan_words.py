@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from darrm.numerics.printed import at_most
-from darrm.problem.groups import assumption
+from darrm.problem.groups import rests_on
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, listed, of_check, pair, tight
@@ -49,8 +49,11 @@ def together(plan: Plan) -> str:
     )
 
 
-def otherwise(plan: Plan) -> list[str]:
-    """What the labels and counts guarantee where the randomizer is known; nothing of other voters."""
+def otherwise(plan: Plan, *, stated: bool = False) -> list[str]:
+    """What the labels and counts guarantee where the randomizer is known; nothing of other voters.
+
+    ``stated``: whether the assumption on the randomizer stands above already.
+    """
     if math.isnan(plan.fallback):
         return []
     problem, delta = plan.problem, exactly(plan.total_delta)
@@ -58,7 +61,7 @@ def otherwise(plan: Plan) -> list[str]:
     each = {f" for a change in {name}": own.fallback for name, own in plan.of.items()} or {"": plan.fallback}
     totals = listed(f"({at_least(fallback)}, {delta})-DP{of}" for of, fallback in each.items())
     return [
-        f"This total holds {known(problem)}",
+        f"This total holds {'under the assumption above.' if stated else known(problem)}",
         f"{labels} {totals} if only the affected voters randomize as stated, and the "
         "others may be any mechanism. If you do not know which of the two holds, claim this total alone.",
         f"The counts of the votes, without the votes, are ({at_least(plan.counts)}, {delta})-DP for all queries "
@@ -69,8 +72,7 @@ def otherwise(plan: Plan) -> list[str]:
 
 def known(problem: ByGroups) -> str:
     """The condition of a total that rests on known randomizers, which ends a sentence."""
-    records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
-    return f"if {assumption(problem)}.{records}"
+    return f"if {rests_on(problem)}"
 
 
 def _if_colluding(plan: Plan) -> list[str]:
@@ -290,14 +292,16 @@ def _certificates(row: Entry) -> list[Certificate]:
 
 
 def _totals(row: Entry, comparison: Comparison) -> list[str]:
-    """The totals of all labels, of each kind of change; those above their budgets marked."""
+    """The totals of all labels, of each kind of change; those above their budgets marked, and those that bind."""
     held = [[(own.spent, own.total_epsilon) for own in row.of.values()] or [(row.total, comparison.total_epsilon)]]
     if _known(comparison):
-        second = comparison.fallback_epsilon / comparison.total_epsilon
-        each = [(own.fallback, own.total_epsilon * second) for own in row.of.values()]
+        each = [(own.fallback, comparison.second(own.total_epsilon)) for own in row.of.values()]
         held.append(each or [(row.fallback, comparison.fallback_epsilon)])
+    binding = comparison.binding(row)
     return [
-        " / ".join(f"{at_least(total)}{' (over)' * (total > budget)}" for total, budget in column) for column in held
+        " / ".join(f"{at_least(total)}{' (over)' * (total > budget)}" for total, budget in column)
+        + " *" * (which == binding)
+        for which, column in zip(("first", "second"), held, strict=False)
     ]
 
 
@@ -334,27 +338,31 @@ def mechanisms_title(comparison: Comparison) -> str:
     return f"Mechanisms at the privacy budget {comparison.budget}, {labels}"
 
 
-def columns_meant(comparison: Comparison) -> str:
-    """The meaning of the columns."""
+def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
+    """The meaning of the columns, and what they rest on where the randomizer is known.
+
+    ``stated``: whether that stands beside them already.
+    """
     if comparison.held == "one release":
         return (
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not private "
             f"enough is listed for scale only: it is not certified for the guarantee.{_kinds_meant(comparison)}"
+            f"{'' if stated or not comparison.note else f' {comparison.note}'}"
         )
-    second = ""
+    second = "."
     if _known(comparison):
-        second = " Same, others any mechanism: if only the affected voters randomize as stated"
-        budget = comparison.fallback_epsilon
-        if math.isfinite(budget):
-            each = comparison.of.values()
-            share = budget / comparison.total_epsilon
-            some = " / ".join(exactly(own.total_epsilon * share) for own in each) or exactly(budget)
-            second += f", within the second budget of {some}"
+        second = "." if stated else f", if {comparison.assumption}"
+        second += " Same, others any mechanism: if only the affected voters randomize as stated"
+        if comparison.second_budget:
+            second += (
+                f", within the second budget of {comparison.second_budget}. An asterisk marks the total that binds: it "
+                "reaches its budget first, or exceeds it by more"
+            )
         second += "."
     over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
     return (
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
-        f"together.{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
+        f"together{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
         f"{exactly(comparison.total_delta)}.{over}{_kinds_meant(comparison)}{_at_least(comparison)}"
     )
 
@@ -419,10 +427,10 @@ def one_label(plan: Plan) -> str:
     return f"Single-label guarantee: {guarantee(plan.design.problem)}.{further}"
 
 
-def comparison_html(comparison: Comparison) -> Markup:
-    """The table of a comparison."""
+def comparison_html(comparison: Comparison, *, stated: bool = False) -> Markup:
+    """The table of a comparison; ``stated`` as in `columns_meant`."""
     table = grid(mechanism_heads(comparison), mechanism_rows(comparison), caption=mechanisms_title(comparison))
-    return join([table, paragraph(columns_meant(comparison))])
+    return join([table, paragraph(columns_meant(comparison, stated=stated))])
 
 
 def plan_html(plan: Plan) -> Markup:
@@ -433,7 +441,7 @@ def plan_html(plan: Plan) -> Markup:
         grid(RATE_HEADS, wrong_rows(plan)),
     ]
     if plan.comparison is not None:
-        parts.append(comparison_html(plan.comparison))
+        parts.append(comparison_html(plan.comparison, stated=True))
     if plan.curve:
         parts.append(grid(CURVE_HEADS, curve_rows(plan), caption=CURVE_TITLE))
     parts += [paragraph(aggregator(plan)), paragraph(one_label(plan))]

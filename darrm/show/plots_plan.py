@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
-from darrm.problem.groups import without_privacy
+from darrm.problem.groups import rests_on, without_privacy
 from darrm.show.figures import LOOKS, REST, TEXT, axes_of, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
 
+_NOTE = 84  # characters in a line of the note on known randomizers
 _MOST = 44  # characters on groups that a title has room for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from darrm.baselines.entries import Comparison
+    from darrm.baselines.entries import Comparison, Entry
     from darrm.planning.answers import Plan
     from darrm.problem.groups import ByGroups
 
@@ -62,7 +64,10 @@ def _curve(plan: Plan) -> Any:
     if math.isfinite(plan.wrong_without_privacy):
         above.axhline(plan.wrong_without_privacy, color=REST, linewidth=1, label="no privacy\nat all")
     above.set(ylabel="label error rate", ylim=(-0.02, None))
-    above.set_title(f"{_voters(plan.problem)}\n{_budget(plan)}", fontsize=TEXT)
+    title = f"{_voters(plan.problem)}\n{_budget(plan)}"
+    if plan.problem.known:
+        title += f"\n{textwrap.fill(f'The totals of labels hold if {rests_on(plan.problem)}', _NOTE)}"
+    above.set_title(title, fontsize=TEXT)
     private = [step for step in plan.curve if math.isfinite(step.aggregator)]
     curve(below, [s.epsilon for s in private], [s.aggregator for s in private], LOOKS[1], "all votes")
     curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "all labels")
@@ -78,7 +83,8 @@ def _curve(plan: Plan) -> Any:
 def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """Draw the label error rate of each mechanism at one privacy budget: a bar each, the planned one in colour.
 
-    The bar of a mechanism over the budget is paler, and its total stands below its name.
+    The bar of a mechanism over the budget is paler, and its total stands below its name. With a known randomizer each
+    bar says which budget binds, and a note what the totals rest on.
 
     Parameters
     ----------
@@ -104,13 +110,14 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     >>> axes.figure.savefig("comparison.png")
     """
     own = ax is None
+    note = textwrap.wrap(comparison.note, _NOTE)
     if ax is None:
-        ax = new_figure((5.7, 0.34 * len(comparison) + 1.2)).add_subplot()
+        ax = new_figure((5.7, 0.34 * len(comparison) + 1.2 + 0.16 * len(note))).add_subplot()
     ax = axes_of(ax)
     rows = comparison.entries[::-1]
     known = not any(math.isnan(row.wrong) for row in rows)
     lengths = [row.wrong if known else row.expected_cost for row in rows]
-    names = [row.name if row.within else f"{row.name}\n(over budget: {at_least(row.total)})" for row in rows]
+    names = [row.name if row.within else f"{row.name}\n{_over(row, comparison)}" for row in rows]
     bars = ax.barh(names, lengths, height=0.62)
     for bar, row, length in zip(bars, rows, lengths, strict=True):
         bar.set_color(LOOKS[0][0] if row is comparison[0] else REST)
@@ -118,18 +125,29 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
             bar.set_alpha(0.35)
         middle = bar.get_y() + bar.get_height() / 2
         said = f"{length:.3f}" if length >= 0.01 else f"{length:.2g}"
+        said += f", {comparison.binding(row)} budget" * bool(comparison.second_budget)
         ax.annotate(said, (length, middle), (3, 0), textcoords="offset points", va="center", fontsize=TEXT)
-    ax.set(xlabel="label error rate" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
+    ax.set(
+        xlabel="label error rate" if known else "expected cost of a label",
+        xlim=(0, (1.6 if comparison.second_budget else 1.25) * max(lengths)),
+    )
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", labelsize=TEXT)
     planned = comparison[0].design
     who = "" if planned is None else f"{_voters(planned.problem, epsilons=True)}\n"
-    title = f"{who}{_budget(comparison)}"
+    title = "\n".join([f"{who}{_budget(comparison)}", *note])
     if own:  # a title as wide as the picture
         ax.figure.suptitle(title, fontsize=TEXT)
     else:
         ax.set_title(title, fontsize=TEXT)
     return ax
+
+
+def _over(row: Entry, comparison: Comparison) -> str:
+    """By how much a mechanism is over the budget that it exceeds by more."""
+    if comparison.binding(row) == "second":
+        return f"(over second budget: {at_least(row.fallback)})"
+    return f"(over budget: {at_least(row.total)})"
 
 
 def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:

@@ -51,7 +51,9 @@ def table_format(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def write(path: str | os.PathLike[str], columns: Columns, about: str = "", *, gammas: bool = False) -> None:
+def write(
+    path: str | os.PathLike[str], columns: Columns, about: str = "", *, gammas: bool = False, note: str = ""
+) -> None:
     """Write columns of one length, whole or not at all; with all digits, but for tex.
 
     Parameters
@@ -64,6 +66,8 @@ def write(path: str | os.PathLike[str], columns: Columns, about: str = "", *, ga
         What the table is of, which LaTeX gets as a comment; the other formats have no place for it.
     gammas : bool
         Whether each column but the first is the noise function of the mechanism that it is named for.
+    note : str
+        What the figures rest on, which LaTeX prints below them; the other formats need a column for it.
 
     Raises
     ------
@@ -74,7 +78,7 @@ def write(path: str | os.PathLike[str], columns: Columns, about: str = "", *, ga
         if kind in _WRITERS:
             _WRITERS[kind](file, columns)
         else:
-            file.write(tabular(columns, about, gammas=gammas).encode())
+            file.write(tabular(columns, about, gammas=gammas, note=note).encode())
 
 
 def write_csv(path: str | os.PathLike[str], columns: Columns) -> None:

@@ -15,7 +15,7 @@ _SMALL_GAP = 1e-9  # no figure of a paper has so many digits
 _NOTHING = 1e-12  # a share or a probability that is rounding
 # Certified bounds by their columns: fewer digits must not make one smaller.
 _UP = {
-    *("tight_epsilon", "needed_delta", "gap", "total", "aggregator"),
+    *("tight_epsilon", "needed_delta", "gap", "total", "fallback", "aggregator"),
     *("guaranteed_epsilon", "largest_log_odds_change", "delta"),
 }
 _GIVEN = {"m", "epsilon", "Delta", "total_epsilon"}  # of a problem: rounded, it would be another problem
@@ -46,7 +46,7 @@ _ESCAPED = {
 }
 
 
-def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bool = False) -> str:
+def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bool = False, note: str = "") -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
     Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
@@ -57,6 +57,7 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bo
     ones are not certified. The first line is a comment, ``about``, which says what the table is of.
 
     ``gammas``: each column but the first is the noise function of the mechanism that the column is named for.
+    ``note`` stands below the last line in small print, as wide as the text of the page.
     """
     kept = {name: values for name, values in columns.items() if not all(map(_missing, values))}
     if any(name != _COST and list(values) == list(kept[_COST]) for name, values in kept.items() if _COST in kept):
@@ -92,6 +93,7 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bo
         r"\hline",
         *lines,
         r"\hline",
+        *([rf"\multicolumn{{{len(kept)}}}{{p{{0.9\linewidth}}}}{{\footnotesize {_text(note)}}} \\"] if note else []),
         r"\end{tabular}",
     ]
     if gaps and "gap" not in kept:

@@ -1,6 +1,9 @@
 """What a plan says in words is true of the voters it was made for."""
 
 import math
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import darrm
 from darrm import VoterGroup
 from darrm.accounting.search import pays
 from darrm.accounting.theorems import optimal
+from darrm.baselines.entries import Comparison, Entry
 from darrm.planning import planner
 from darrm.problem.limits import of_neighbours
 from darrm.show import plan_words, wording
@@ -322,3 +326,40 @@ def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
             "the cost of the voters" in remark
             for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=total))
         )
+
+
+def _known_comparison(*figures: tuple[float, float]) -> Comparison:
+    rows = [
+        Entry(f"mechanism {at}", "", np.zeros(2), 0.1, 0.1, total=total, fallback=fallback, aggregator=9.0)
+        for at, (total, fallback) in enumerate(figures)
+    ]
+    return Comparison(tuple(rows), 3, 2.0, 1e-5, "fresh", 4.0, assumption="every voter draws every vote anew.")
+
+
+def test_a_comparison_carries_the_assumption_and_the_second_budget_wherever_it_goes(tmp_path: Path) -> None:
+    found = _known_comparison((1.9, 3.0), (1.0, 3.9), (2.5, 9.0))
+    for ending in ("csv", "json", "tex"):
+        found.write(tmp_path / f"t.{ending}")
+        text = (tmp_path / f"t.{ending}").read_text()
+        assert "every voter draws every vote anew." in text
+        assert "binding" in text
+        assert "fallback" in text
+        assert re.search(r"\b4(\.0)?\b", text)
+    latex = (tmp_path / "t.tex").read_text()
+    assert not any("every voter" in line for line in latex.splitlines() if line.startswith("%"))
+    assert found.columns()["binding"] == ["first", "second", "second"]
+    axes = plot_comparison_at_one_total(found)
+    title = " ".join(axes.figure.get_suptitle().split())
+    assert found.note in title
+    assert "second budget, of epsilon 4" in title
+    assert [text.get_text() for text in axes.texts][::-1] == [f"0.100, {b} budget" for b in found.columns()["binding"]]
+    assert [row[2:4] for row in plan_words.mechanism_rows(found)][:2] == [("1.9 *", "3"), ("1", "3.9 *")]
+    meant = plan_words.columns_meant(found)
+    assert meant.count(found.assumption) == 1
+    assert found.assumption not in plan_words.columns_meant(found, stated=True)
+
+
+def test_a_comparison_of_one_budget_has_no_column_for_another() -> None:
+    found = replace(_known_comparison((1.9, 3.0)), assumption="", fallback_epsilon=math.inf)
+    assert not {"binding", "fallback_epsilon", "assumption"} & found.columns().keys()
+    assert not found.note

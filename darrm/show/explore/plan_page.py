@@ -241,7 +241,7 @@ def others(compared: Comparison, problem: ByGroups, picture: str, search: str) -
             paragraph(f"{plan_words.mechanisms_title(compared)}. Mechanisms over budget are shown for scale only."),
             _picture(picture, words, "Picture of mechanisms at the same privacy budget"),
             table,
-            paragraph(plan_words.columns_meant(compared), class_="hint"),
+            paragraph(plan_words.columns_meant(compared, stated=True), class_="hint"),
             paragraph(f"Epsilon, all labels, holds {plan_words.known(problem)}", class_="hint")
             if problem.known
             else "",
