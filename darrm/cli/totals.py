@@ -136,7 +136,7 @@ def show_comparison(comparison: Comparison, *, stated: bool = False) -> None:
 
 
 def show_assumptions(answer: Plan) -> None:
-    """The assumptions of the figures and guarantees of a plan, but for that on known randomizers, which stands above."""
+    """The assumptions of a plan, but for that on known randomizers, which stands above."""
     common.console().print("\nAssumed:")
     said = f"The guarantee holds {plan_words.known(answer.problem)}"
     for assumption in answer.assumptions:

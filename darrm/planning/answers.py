@@ -15,6 +15,7 @@ from darrm.numerics.printed import at_least, exactly
 from darrm.planning.dependence import Dependence
 from darrm.problem.groups import ByGroups, called
 
+_MOSTLY = 0.9  # of labels that are "none"
 _NEAR_CHANCE = 0.8  # of the error rate of fair coins, or of classes at random
 
 
@@ -154,10 +155,23 @@ class Plan:
         return called(self.problem, self.voters)
 
     @property
+    def mostly_none(self) -> bool:
+        """Whether nine labels in ten or more are "none"."""
+        return self.none >= _MOSTLY  # NaN where it is not known
+
+    @property
+    def wrong_if_given(self) -> float:
+        """The share of wrong labels among those that are not "none"; NaN if that is not known, or if all are."""
+        wrong = self.disagreement if math.isnan(self.wrong) else self.wrong
+        if not self.problem.none:
+            return wrong
+        return max(0.0, wrong - self.none) / (1 - self.none) if self.none < 1 else math.nan  # "none" counts as wrong
+
+    @property
     def near_chance(self) -> str:
-        """What labels are that are hardly better than: "coin flips" or "classes at random"; "" for all others."""
-        wrong, classes = self.disagreement if math.isnan(self.wrong) else self.wrong, self.problem.n_classes
-        if self.problem.none or not wrong > _NEAR_CHANCE * (1 - 1 / classes):  # "none" counts as wrong
+        """What labels that are not "none" are hardly better than: "coin flips" or "classes at random"; else ""."""
+        classes = self.problem.n_classes
+        if not self.wrong_if_given > _NEAR_CHANCE * (1 - 1 / classes):
             return ""
         return "coin flips" if classes == 2 else "classes at random"
 
@@ -166,6 +180,7 @@ class Plan:
         hardly = self.on_votes is not None and self.on_votes.hardly
         poor = f"hardly better than {self.near_chance}, " if self.near_chance else ""
         poor = "hardly depend on the votes, " if hardly else poor
+        poor = 'nearly all "none", ' if self.mostly_none else poor
         known = {"label error rate": self.wrong, "disagreement rate": self.disagreement}
         rates = ", ".join(f"{name} {rate:.4f}" for name, rate in known.items() if not math.isnan(rate))
         return (

@@ -84,15 +84,17 @@ def _if_colluding(plan: Plan) -> list[str]:
 
 
 def _poor(plan: Plan) -> str:
-    """What labels are that hardly depend on the votes, or nearly err as by chance, with their rate; else nothing."""
+    """What labels are that are nearly all "none", hardly depend on the votes, or nearly err as by chance; else nothing.
+
+    Each with its rate.
+    """
     found = plan.on_votes
+    if plan.mostly_none:
+        return _seldom(plan)
     if found is None or not found.hardly:
         if not plan.near_chance:
             return ""
-        rate = f"{_ERROR} {plan.wrong:.4f}"
-        if math.isnan(plan.wrong):
-            rate = f"{_DISAGREEMENT} {plan.disagreement:.4f}"
-        return f"These labels are hardly better than {plan.near_chance} ({rate}). "
+        return f"These labels{_but_none(plan)} are hardly better than {plan.near_chance} ({_rate(plan)}). "
     kind = "They are close to random draws"
     if found.often > _MOST:
         share = "Nearly all" if found.often > _ALL else f"{100 * found.often:.1f} %"
@@ -103,6 +105,31 @@ def _poor(plan: Plan) -> str:
         f"These labels hardly depend on the votes. {kind}, and the label error rate is {plan.wrong:.4f}. If every "
         f"label was {found.constant}, it would be {found.wrong:.4f}. "
     )
+
+
+def _seldom(plan: Plan) -> str:
+    """That labels are of little use, because nearly all are "none", and what the others are worth."""
+    share = "nearly all" if plan.none > _ALL else f"{100 * plan.none:.1f} %"
+    said = f'These labels are of little use: {share} of them are "none".'
+    if plan.near_chance:
+        said += f" The others are hardly better than {plan.near_chance} ({_rate(plan)})."
+    found = plan.on_votes
+    if found is not None and not math.isnan(plan.wrong):
+        said += (
+            f" The label error rate is {plan.wrong:.4f}. If every label was {found.constant}, it would be "
+            f"{found.wrong:.4f}."
+        )
+    return f"{said} "
+
+
+def _but_none(plan: Plan) -> str:
+    """Which labels an error rate is of, where others are "none"."""
+    return ' that are not "none"' if plan.problem.none else ""
+
+
+def _rate(plan: Plan) -> str:
+    """The error rate of the labels that are not "none", by its name."""
+    return f"{_DISAGREEMENT if math.isnan(plan.wrong) else _ERROR} {plan.wrong_if_given:.4f}"
 
 
 def _may_state(plan: Plan) -> bool:
@@ -146,9 +173,10 @@ def remarks(plan: Plan) -> list[str]:
     cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
-    if plan.near_chance:
+    if plan.near_chance or plan.mostly_none:
         better = ["ask fewer queries", "raise the privacy budget"]
         better += ["check whether fewer voters are affected (max_affected)"] * (plan.problem.max_affected > 1)
+        better += ['raise the cost of "none"'] * plan.mostly_none
         better += ["see whether the voters' randomizer may be stated (randomizer, colluders)"] * _may_state(plan)
         said.append(f"To improve these labels, {', '.join(better[:-1])}, or {better[-1]}.")
     if plan.voters == "fixed" and plan.aggregator > plan.total_epsilon and plan.disagreement > 1e-9:

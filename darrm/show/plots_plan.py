@@ -127,10 +127,8 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
         said = f"{length:.3f}" if length >= 0.01 else f"{length:.2g}"
         said += f", {comparison.binding(row)} budget" * bool(comparison.second_budget)
         ax.annotate(said, (length, middle), (3, 0), textcoords="offset points", va="center", fontsize=TEXT)
-    ax.set(
-        xlabel="label error rate" if known else "expected cost of a label",
-        xlim=(0, (1.6 if comparison.second_budget else 1.25) * max(lengths)),
-    )
+    room = 1.6 if comparison.second_budget else 1.25  # for the words beside the bars
+    ax.set(xlabel="label error rate" if known else "expected cost of a label", xlim=(0, room * max(lengths)))
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", labelsize=TEXT)
     planned = comparison[0].design

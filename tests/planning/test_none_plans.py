@@ -22,7 +22,9 @@ from darrm.design.content import headed
 from darrm.design.rules import cost_of
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
 from darrm.mechanisms.confident_noisy_max import load_noisy_max
+from darrm.planning.answers import Plan
 from darrm.problem.class_votes import votes_up_to_names, ways
+from darrm.show import plan_words
 from darrm.storage import sealed_json
 
 TOTAL: dict[str, Any] = {"queries": 10, "total_epsilon": 3, "total_delta": 1e-5}
@@ -216,3 +218,24 @@ def test_a_check_and_its_label_have_the_chances_of_both() -> None:
     passes = ndtr((np.array([5, 4]) - 4.5) / 2)
     assert found[:, -1] == pytest.approx(1 - passes)
     assert found[:, :-1] == pytest.approx(labels * passes[:, None])
+
+
+def test_a_plan_that_nearly_always_says_none_says_first_that_it_is_useless() -> None:
+    plan = darrm.plan(K=3, epsilon=1.0, accuracy=0.6, none=0.1, max_affected=1, voters="fresh", compare=False, **TOTAL)
+    assert plan.none > 0.99
+    assert plan_words.together(plan).startswith('These labels are of little use: nearly all of them are "none".')
+    assert 'nearly all "none"' in repr(plan)
+    assert any('raise the cost of "none"' in said for said in plan_words.remarks(plan))
+
+
+def test_labels_that_are_given_near_chance_are_of_little_use() -> None:
+    """Labels of teachers: 92 % are none, and the others are wrong as often as classes at random."""
+    chosen = ConfidentNoisyMax(880.0, 615.0, 307.0, K=100, classes=10)
+    figures = {"queries": 9, "total_epsilon": 0.5, "total_delta": 1e-6, "voters": "fresh", "spent": 0.4}
+    rates = {"wrong": 0.9907, "disagreement": 0.9907, "wrong_without_noise": 0.0, "wrong_without_privacy": math.nan}
+    others: dict[str, Any] = {"aggregator": math.inf, "vote_epsilon": math.inf, "curve": (), "comparison": None}
+    plan = Plan(chosen, **figures, **rates, **others, assumptions=(), complete=True, none=0.9165, cost=0.35)
+    assert plan_words.together(plan).startswith(
+        'These labels are of little use: 91.6 % of them are "none". The others are hardly better than classes at '
+        "random (label error rate 0.8886)."
+    )
