@@ -161,7 +161,7 @@ class Plan:
 
     @property
     def wrong_if_given(self) -> float:
-        """The share of wrong labels among those that are not "none"; NaN if that is not known, or if all are."""
+        """The label error rate of the labels that are not "none"; NaN if that is not known, or if all are."""
         wrong = self.disagreement if math.isnan(self.wrong) else self.wrong
         if not self.problem.none:
             return wrong
