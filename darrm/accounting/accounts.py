@@ -283,10 +283,10 @@ Account: TypeAlias = Labels | NoisyLabels | Other
 def stated(said: str | None, ledger_adjacency: str, what: str) -> None:
     """`InputError` unless the caller stated the neighbouring relation of ``what``, and it is the ledger's."""
     if said is None:
+        typed = f"adjacency={ledger_adjacency!r} (--adjacency {ledger_adjacency})"
         raise InputError(
-            f"{what} has no stated neighbouring relation. Pass adjacency={ledger_adjacency!r} if it holds for that: "
-            "this ledger counts no other. A guarantee for adding or removing one record does not hold for "
-            "replacing one."
+            f"{what} has no stated neighbouring relation. Pass {typed} if it holds for that: this ledger counts no "
+            "other. A guarantee for adding or removing one record does not hold for replacing one."
         )
     agree(said, ledger_adjacency, "The ledger")
 

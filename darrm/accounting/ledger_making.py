@@ -52,7 +52,10 @@ def new_state(
             f'rule "{rule}" adds up single labels, which is invalid for fixed voters. Use rule "exact" or "in-advance".'
         )
     if design is None and rule == "exact":
-        raise InputError('Rule "exact" is for one Design. Pass it, or take another rule.')
+        raise InputError(
+            'Rule "exact" is for one design. Got none. Pass its file, or rule="in-advance" (--rule in-advance) for '
+            "several designs or charges of other kinds."
+        )
     if of_one and not noisy and isinstance(total_epsilon, list | tuple):
         problem = checked_design(design).problem
         epsilons = for_each_kind(problem, "total_epsilon", total_epsilon).values()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -90,7 +90,7 @@ def _run(arguments: Sequence[str], program: str) -> int:
         error.show()
         return BAD_INPUT.status
     except (Exception, KeyboardInterrupt) as error:
-        ending, message = ended_by(error, program)
+        ending, message = ended_by(error, program, _command_of(arguments, program))
         if ending is DEFECT and trace(error):
             run.say(trace(error).rstrip("\n"), "traceback")
         _say(run, message, "error", code=ending.code, status=ending.status)
@@ -98,6 +98,16 @@ def _run(arguments: Sequence[str], program: str) -> int:
             with suppress(OutputError):  # which is then what was said already
                 run.print(error_object(ending, message))
         return ending.status
+
+
+def _command_of(arguments: Sequence[str], program: str) -> str:
+    """The program, and the commands that the first words name: an error in how an option is written does not know."""
+    path, command = [program], cast(click.Command, app)
+    for word in arguments:
+        if not isinstance(command, click.Group) or word not in command.commands:
+            break
+        path, command = [*path, word], command.commands[word]
+    return " ".join(path)
 
 
 def _show_warning(

@@ -139,7 +139,7 @@ def command(
     if curves is not None and plot is None:
         raise InputError("--curves names what --plot draws. Got no --plot. Pass it too, or leave --curves out.")
     lines = None if curves is None else typed.names("--curves", curves)
-    own = dict(map(_own, extra))
+    own = dict(_own(one, values["K"]) for one in extra)
     if len(own) < len(extra):
         raise InputError(f"--extra must have a name of its own for each noise function. Got {', '.join(extra)}.")
     entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng, extra=own)
@@ -163,16 +163,27 @@ def command(
         _show_more(problem, entries, queries, total_delta, draws, asked["prior"])
 
 
-def _own(text: str) -> tuple[str, Any]:
+def _own(text: str, K: int | None) -> tuple[str, Any]:
     """A table of the user and its name: numbers, or that of a design file, which is verified for the problem anew."""
     name, _, table = text.partition("=")
     if not name or not table:
-        raise InputError(f"--extra must be NAME=g0,...,gK or NAME=FILE. Got {text!r}. Pass e.g. mine=1,0.5,0.5,1.")
+        raise InputError(f"--extra must be NAME=g0,...,gK or NAME=FILE. Got {text!r}. Pass e.g. {_example(K)}.")
     if not Path(table).is_file():
-        return name, typed.numbers(f"--extra {name}", table)
+        try:
+            return name, typed.numbers(f"--extra {name}", table)
+        except InputError:
+            raise InputError(
+                f"--extra {name} must be numbers with commas between, or the path of a design file. Got {table!r}, "
+                f"which is neither. Pass e.g. {_example(K)}."
+            ) from None
     from darrm.design.loading import load
 
     return name, load(table).table
+
+
+def _example(K: int | None) -> str:
+    """A noise function of K voters as it is typed."""
+    return f"mine={','.join(['1'] * (K + 1))}" if isinstance(K, int) and 0 < K < 12 else "mine=gamma.json"
 
 
 def _values(entry: Entry, queries: int | None) -> dict[str, object]:

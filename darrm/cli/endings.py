@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import sys
 import traceback
@@ -145,8 +146,8 @@ def error_object(ending: Ending, message: str) -> dict[str, object]:
     return {"error": {"code": ending.code, "status": ending.status, "message": message}}
 
 
-def ended_by(error: BaseException, program: str) -> tuple[Ending, str]:
-    """How an error ends a command, and what is said of it."""
+def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, str]:
+    """How an error ends a command, and what is said of it; ``command`` is the program with the words of commands."""
     if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):
         error = error.__cause__  # click takes it for the end of what is typed, and no command asks for that
     ending = next((ending for kind, ending in _OF_ERRORS if isinstance(error, kind)), DEFECT)
@@ -156,8 +157,9 @@ def ended_by(error: BaseException, program: str) -> tuple[Ending, str]:
         context = getattr(error, "ctx", None)
         said = error.format_message()
         stop = "" if said.endswith((".", "?", "?)")) else "."
-        return ending, f"{said}{stop} Try '{context.command_path if context else program} --help'."
-    return ending, _messages(error).get(ending, str(error))
+        return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
+    # The library does not know how it was called.
+    return ending, re.sub(r"(?<=[Rr]un: )darrm(?= )", program, _messages(error).get(ending, str(error)))
 
 
 def _messages(error: BaseException) -> dict[Ending, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm._validation import check_count
 from darrm.cli import common
 from darrm.cli.outputs import CSV, LEDGER
 from darrm.errors import RecoveredLabelsWarning
@@ -144,7 +145,7 @@ def charge(
         from darrm.accounting.events import training
 
         what = training(noise_multiplier, 1 if sampling_rate is None else sampling_rate, 1 if steps is None else steps)
-    book.charge(what, times, adjacency=adjacency, note=note)
+    book.charge(what, check_count("--times", times, 2**53), adjacency=adjacency, note=note)
     _show(book, as_json)
 
 

@@ -89,6 +89,7 @@ decision_options = common.options(
 # By their names in Python: what says something of one kind of voters alone. All else is for `darrm.solve` to refuse.
 _OF_EQUALS = ("K", "epsilon", "Delta", "randomized_response")
 _OF_GROUPS = ("group", "accuracy", "cost", "classes", "none", "columns", "randomizer", "colluders")
+_OF_GROUPS_TOO = ("absent",)  # which `darrm.solve` takes itself
 
 
 def _flags() -> dict[str | None, str]:
@@ -107,7 +108,7 @@ def of_one_kind() -> tuple[list[str], list[str]]:
 
     An option that is left aside would say something of the voters on which the guarantee does not rest.
     """
-    equals, groups = _given(*_OF_EQUALS), _given(*_OF_GROUPS)
+    equals, groups = _given(*_OF_EQUALS), _given(*_OF_GROUPS, *_OF_GROUPS_TOO)
     if equals and groups:
         raise click.UsageError(
             f"{groups[0]} is for groups of voters, {equals[0]} for voters that are all alike. Pass --group, "

@@ -99,7 +99,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     prior, cost = values.pop("prior"), values.pop("cost", None)
     if prior is not None:
         of_truth = base is not None or accuracy is not None
-        taken["prior"] = typed.numbers("--prior", prior) if of_truth else common.take_prior(prior)
+        taken["prior"] = typed.truths(prior, classes) if of_truth else common.take_prior(prior)
     if cost is not None:
         count = len(classes) if isinstance(classes, list) else classes
         taken["cost"] = typed.cost_rows(typed.numbers("--cost", cost), count if isinstance(count, int) else 2)

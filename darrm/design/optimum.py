@@ -56,7 +56,7 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
         raise SolverError(
             f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
             f"{solution.status.value}. No gamma is returned."
-            + ' Pass on_time_limit="best" for the best table so far, certified, with its gap.'
+            + ' Pass on_time_limit="best" (--on-time-limit best) for the best table so far, certified, with its gap.'
             * best
         )
     if not (solution.x.min() >= 0 and solution.x.max() <= 1):

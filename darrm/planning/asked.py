@@ -78,8 +78,11 @@ def setting_of(
             "probability that a vote as cast is right, e.g. accuracy=0.8 (--accuracy 0.8)."
         )
     if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
+        ways = {"base_accuracy": base_accuracy, "accuracy": accuracy, "objective": objective}
+        given = [name for name, way in ways.items() if way is not None]
         raise InputError(
-            "Pass the accuracy of the voters as one of base_accuracy, accuracy and objective. Pass e.g. "
+            "The accuracy of the voters must be one of base_accuracy, accuracy and objective. Got "
+            f"{' and '.join(given) or 'none'}. Pass e.g. "
             "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response. For votes as "
             "they are cast, such as those of fixed voters, pass accuracy=0.85 (--accuracy 0.85). If nothing is known "
             'of the truth, pass prior="uniform" alone (--prior uniform).'
@@ -181,8 +184,8 @@ def _fallback(epsilon: float | None, groups: Sequence[VoterGroup], total: float)
         return FALLBACK * total if known else math.inf
     if not known:
         raise InputError(
-            f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r} and none. Leave it out: the total "
-            "holds for any voters."
+            f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r}, and no randomizer. Leave it out: "
+            "the total holds for any voters."
         )
     hint = "Pass the total if other voters may be any mechanism, e.g. twice total_epsilon, or math.inf for none."
     return real("fallback_epsilon", epsilon, total, ends="[]", hint=hint)

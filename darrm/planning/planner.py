@@ -240,7 +240,8 @@ def plan(
         steps = [(each, setting.with_epsilon(each, free)) for each in (*series(end), end)]
     elif at_most is not None or aggregator_epsilon is not None:
         raise InputError(
-            'at_most and aggregator_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto".'
+            'at_most and aggregator_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto" '
+            "(--epsilon auto)."
         )
     else:
         steps = [(math.nan, setting)]

@@ -20,6 +20,8 @@ class Kind(NamedTuple):
     """How texts and files name one kind of prior."""
 
     form: str  # as a text has it
+    allowed: str  # what stands in place of its capitals
+    example: str
     made: Callable[..., Prior]  # of the values in a file
     read: Callable[[str, str], Prior | None]  # of what follows the colon, and the whole text; None: of another form
     alone: bool = False  # whether a text may be the kind alone, whose values are then those of `made`
@@ -27,10 +29,8 @@ class Kind(NamedTuple):
 
 
 def _of_two(rest: str, text: str) -> Prior | None:
-    name, numbers = text.partition(":")[0], _numbers(rest)
-    if numbers is not None and len(numbers) != 2:
-        raise InputError(f"A prior {name} takes two numbers, {PRIORS[name].form}. Got {text!r}.")
-    return None if numbers is None else PRIORS[name].made(*numbers)
+    numbers = _numbers(rest)
+    return None if numbers is None or len(numbers) != 2 else PRIORS[text.partition(":")[0]].made(*numbers)
 
 
 def _of_many(rest: str, text: str) -> Prior | None:
@@ -40,31 +40,50 @@ def _of_many(rest: str, text: str) -> Prior | None:
 
 def _confusion(rest: str, text: str) -> Prior | None:
     rows = [_numbers(part) for part in rest.split(":")]
-    return None if len(rows) == 1 or None in rows else _of_rows([row for row in rows if row is not None], text)
+    return None if len(rows) == 1 or None in rows else _of_rows([row for row in rows if row is not None])
 
 
-def _randomized(rest: str, text: str) -> Prior:
+def _randomized(rest: str, text: str) -> Prior | None:
     if text.count("randomized-response:") > _MOST_NESTED:
         raise InputError(
             f"A prior has at most {_MOST_NESTED} randomized-response: one behind the other. Leave some out."
         )
     epsilon, _, base = rest.partition(":")
-    numbers = _numbers(base)
+    one, numbers = _numbers(epsilon), _numbers(base)
+    if one is None or len(one) != 1 or not base:
+        return None
     answers = parse(base) if numbers is None else numbers[0] if len(numbers) == 1 else numbers
-    return randomized_response(answers, _one_number(epsilon, text))
+    return randomized_response(answers, one[0])
 
 
 _MOST_NESTED = 20
 _READ_FIRST = "Read a file first: darrm.priors.votes(darrm.votes.read(FILE))."
 PRIORS = {
-    "independent": Kind("independent:LOW,HIGH", independent, _of_two, alone=True),
-    "common": Kind("common:A,B", common, _of_two, alone=True),
-    "correlated": Kind("correlated:P,RHO", correlated, _of_two),
-    "fixed": Kind("fixed:P1,...,PK", fixed, _of_many),
-    "votes": Kind("votes:C0,...,CK", votes, _of_many, hint=_READ_FIRST),
-    "confusion": Kind("confusion:P0,P1:C00,C01,C10,C11", of_chances, _confusion),
+    "independent": Kind(
+        "independent:LOW,HIGH", "LOW <= HIGH, both in [0, 1]", "independent:0.6,0.9", independent, _of_two, alone=True
+    ),
+    "common": Kind("common:A,B", "A and B above 0", "common:2,2", common, _of_two, alone=True),
+    "correlated": Kind(
+        "correlated:P,RHO", "P in [1/2, 1] and RHO in [0, 1]", "correlated:0.7,0.2", correlated, _of_two
+    ),
+    "fixed": Kind("fixed:P1,...,PK", "a probability for each voter", "fixed:0.9,0.8,0.6", fixed, _of_many),
+    "votes": Kind(
+        "votes:C0,...,CK",
+        "how many rows have 0, 1, ..., K ones",
+        "votes:1,2,4,8 for three voters",
+        *(votes, _of_many),
+        hint=_READ_FIRST,
+    ),
+    "confusion": Kind(
+        "confusion:P0,P1:C00,C01,C10,C11",
+        "the probabilities of the truth, and those of a vote if the truth is 0, then if it is 1",
+        "confusion:0.5,0.5:0.9,0.1,0.2,0.8",
+        *(of_chances, _confusion),
+    ),
     "randomized-response": Kind(
         "randomized-response:EPSILON:BASE",
+        "EPSILON above 0, and BASE an accuracy in [1/2, 1], one for each voter, or another prior",
+        "randomized-response:1:0.9",
         lambda base, epsilon: randomized_response(from_dict(base), epsilon),
         _randomized,
     ),
@@ -114,12 +133,23 @@ def parse(text: str) -> Prior:
     kind = PRIORS.get(name)
     if kind is not None and not colon and kind.alone:
         return kind.made()
-    prior = kind.read(rest, text) if kind is not None and colon else None
+    if kind is None or not colon:
+        *forms, last = (each.form for each in PRIORS.values())
+        raise InputError(
+            f"prior must be uniform, {', '.join(forms)} or {last}. Got {shown(text)}. Pass e.g. common:2,2."
+        )
+    said = f"A prior {name} must be {kind.form} ({kind.allowed})"
+    try:
+        prior = kind.read(rest, text)
+    except InputError as error:
+        if "prior " in str(error):  # that behind this one
+            raise
+        why = str(error).partition(" Got ")[0]
+        raise InputError(f"{said}. Got {shown(text)}: {why} Pass e.g. {kind.example}.") from None
     if prior is not None:
         return prior
-    *forms, last = (each.form for each in PRIORS.values())
-    hint = f" {kind.hint}" if kind is not None and kind.hint and rest else ""
-    raise InputError(f"prior must be uniform, {', '.join(forms)} or {last}. Got {shown(text)}.{hint}")
+    hint = f" {kind.hint}" if kind.hint and rest else ""
+    raise InputError(f"{said}. Got {shown(text)}. Pass e.g. {kind.example}.{hint}")
 
 
 def _numbers(text: str) -> list[float] | None:
@@ -129,18 +159,8 @@ def _numbers(text: str) -> list[float] | None:
         return None
 
 
-def _one_number(text: str, whole_text: str) -> float:
-    numbers = _numbers(text)
-    if numbers is None or len(numbers) != 1:
-        raise InputError(f"A prior randomized-response:EPSILON:BASE needs one epsilon. Got {shown(whole_text)}.")
-    return numbers[0]
-
-
-def _of_rows(rows: list[list[float]], text: str) -> Prior:
+def _of_rows(rows: list[list[float]]) -> Prior | None:
     truth, *matrices = rows
     if len(truth) != 2 or any(len(matrix) != 4 for matrix in matrices):
-        raise InputError(
-            "A prior confusion:P0,P1:C00,C01,C10,C11 needs two probabilities, then four for each matrix. Got "
-            f"{shown(text)}."
-        )
+        return None
     return confusion(np.array(matrices).reshape(-1, 2, 2), truth)

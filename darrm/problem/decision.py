@@ -229,7 +229,7 @@ def _of_one_group_each(model: VoterModel, limits: int, max_affected: int | None)
     if limits != G or G == 1:
         several = f", or {G + 1} with max_affected above 1, the last for changes that affect several" * (G > 1)
         listed = f", or a list of {G}, one for each group{several}" * (G > 1)
-        raise InputError(f"epsilon must be a number{listed}. Got a list of {limits}.")
+        raise InputError(f"epsilon must be a number{listed}. Got a list of {limits}. Pass one of these.")
     most = max(group.max_affected for group in model.groups)
     if max_affected is not None and max_affected > most:
         raise InputError(

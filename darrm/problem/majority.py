@@ -218,7 +218,9 @@ def _allowance(K: int, m: float | None, epsilon: float, release_epsilon: float |
     """m, from m or from the epsilon of the release."""
     if (m is None) == (release_epsilon is None):
         given = "neither" if m is None else f"m = {shown(m)} and release_epsilon = {shown(release_epsilon)}"
-        raise InputError(f"A problem takes either m or release_epsilon. Got {given}. Pass one of the two.")
+        raise InputError(
+            f"A problem takes either m or release_epsilon. Got {given}. Pass one of the two (--m, --release-epsilon)."
+        )
     if release_epsilon is None:
         in_K = f"in (0, K] = (0, {shown(K)}]"
         m = real("m", m, 0, K, "(]", allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from unicodedata import normalize
@@ -9,6 +10,7 @@ from unicodedata import normalize
 from darrm._validation import is_listed, refusal, shown
 from darrm.errors import InputError
 
+_SHOWN = 5  # names in an example
 _OTHERS = ("id", "label")  # columns that are not votes
 # Invisible characters: soft hyphens, joiners and marks without width, and byte order marks left by concatenated files.
 _INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
@@ -44,7 +46,9 @@ def voter_names(names: object, count: int | None, called: str = "names") -> tupl
     ('anna', 'ben')
     """
     allowed = f"a list of {'' if count is None else f'{count} '}different names, one for each voter"
-    hint = 'Pass e.g. ["bank0", "bank1"].'
+    own = [f"bank{at}" for at in range(2 if count is None else min(count, _SHOWN))]
+    more = "" if count is None or count <= _SHOWN else f" and {count - _SHOWN} more"
+    hint = f"Pass e.g. {','.join(own) if '--' in called else json.dumps(own)}{more}."
     if not is_listed(names):
         raise refusal(called, allowed, names, hint)
     made = []

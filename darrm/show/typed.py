@@ -31,6 +31,24 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
         raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
 
 
+def truths(text: str, classes: object) -> list[float]:
+    """The prior of the truth, which stands beside an accuracy: a probability of each class."""
+    number = len(classes) if isinstance(classes, list) else classes
+    number = number if isinstance(number, int) else 2
+    try:
+        chances = [float(item) for item in text.split(",")]
+    except ValueError:
+        chances = []
+    if len(chances) == number:
+        return chances
+    example = ",".join(["0.5,0.5"] if number == 2 else ["0.5", *[f"{0.5 / (number - 1):.12g}"] * (number - 1)])
+    example = f"e.g. {example}" if number in (2, 3, 5, 6) else "probabilities of sum 1"
+    raise InputError(
+        f"--prior must be {number} probabilities with commas between, one for each truth, beside --accuracy or "
+        f"--base-accuracy. Got {text!r}. Pass {example}, or leave the accuracy out for a prior of the votes."
+    )
+
+
 def names(option: str, text: str) -> list[str]:
     """Names with commas between, as a line of CSV has them."""
     try:
@@ -49,7 +67,7 @@ def accuracies(text: str, groups: int) -> list[Any]:
         raise InputError(
             "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11 with as many rows "
             "as columns. Pyv is the probability of vote v if the truth is y. Got "
-            f"{text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
+            f"{text!r}. Pass e.g. .7, or .9:.1/.2:.8 for two classes."
         ) from None
 
 
@@ -141,7 +159,7 @@ def take_decision(values: Mapping[str, Any], prior: str | None, read_prior: Call
         raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
     voters = (
         accuracies(accuracy, len(groups)),
-        None if prior is None else numbers("--prior", prior),
+        None if prior is None else truths(prior, classes),
     )
     kind, colon, rest = which.partition(":")
     goal = GOALS.get(kind)
@@ -180,6 +198,7 @@ def _epsilon(values: Mapping[str, Any], groups: Sequence[VoterGroup]) -> Any:
 def take_groups(texts: Sequence[str], example: str, *, auto: bool = False) -> list[list[Any]]:
     """What a `VoterGroup` takes, for each --group; with ``auto`` an epsilon may be that word."""
     from darrm.problem.groups import VoterGroup
+    from darrm.problem.voter_names import voter_names
 
     groups = []
     for text in texts:
@@ -189,9 +208,11 @@ def take_groups(texts: Sequence[str], example: str, *, auto: bool = False) -> li
             raise InputError(f"--group must be {GROUP}. Got {text!r}. Pass e.g. {example}.")
         parts += [*[0.0, None][len(parts) - 2 :], own]
         try:
-            count = VoterGroup(parts[0], 1.0 if auto and parts[1] == "auto" else parts[1], *parts[2:]).count
+            count = VoterGroup(parts[0], 1.0 if auto and parts[1] == "auto" else parts[1], *parts[2:_NAMES]).count
         except InputError as error:
             raise InputError(f"--group {text}: {error}") from None
+        if own is not None:
+            voter_names(own, count, f"names of --group {text}")
         groups.append([count, *parts[1:]])
     return groups
 
@@ -210,7 +231,8 @@ def randomized(groups: list[list[Any]], randomizer: str | None, colluders: str |
     except ValueError:
         raise InputError(
             "--randomizer must be response, or a table P00:P01/P10:P11 with a row for each true answer, where Pyv is "
-            f"the probability of vote v if the true answer is y. Got {randomizer!r}. Pass e.g. .9:.1/.2:.8."
+            f"the probability of vote v if the true answer is y. Got {randomizer!r}. Pass response, or the table of "
+            "your randomizer."
         ) from None
     if all(isinstance(group[1], float) and math.isinf(group[1]) for group in groups):
         raise InputError("--randomizer is for private voters. Got epsilon inf for all of them. Leave it out.")

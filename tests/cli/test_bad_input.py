@@ -270,3 +270,32 @@ def test_brackets_and_colons_are_only_text(capsys: pytest.CaptureFixture[str], m
     text = "[/x] or [bold]y or :smile:"
     assert main(["solve", *options(K="3", m="2", adjacency=text)]) == 0
     assert text in capsys.readouterr().out
+
+
+BUDGET = "--queries 2 --total-epsilon 6 --total-delta 1e-6 --max-affected 1 --voters fresh"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (f"plan --group 3:1 {BUDGET} --accuracy .9 --prior uniform", "Pass e.g. 0.5,0.5, or leave the accuracy out"),
+        (f"plan --group 3:1 {BUDGET} --accuracy .9 --classes 3 --prior .5,.5", "Pass e.g. 0.5,0.25,0.25"),
+        (f"plan --group 3:1 {BUDGET} --accuracy .9 --base-accuracy .9", "Got base_accuracy and accuracy."),
+        (f"plan --group 3:1:a,b {BUDGET} --accuracy .9", "Pass e.g. bank0,bank1,bank2."),
+        (f"plan --group 3:1 {BUDGET} --accuracy .9 --randomizer x --colluders 0", "Pass response, or the table"),
+        (f"plan --group 3:1 {BUDGET} --accuracy .9 --at-most 3", "(--epsilon auto)"),
+        ("compare --K 5 --m 2 --epsilon .3 --extra mine", "Pass e.g. mine=1,1,1,1,1,1."),
+        ("compare --K 5 --m 2 --epsilon .3 --extra mine=x.json", "Got 'x.json', which is neither."),
+        ("solve --K 5 --m 2 --epsilon .3 --absent", "--absent is for groups of voters"),
+        ("solve --K 5 --epsilon .3", "(--m, --release-epsilon)"),
+        ("ledger export a.db --csv", "Try 'darrm ledger export --help'."),
+        ("ledger create a.db --total-epsilon 1 --total-delta 0 --voters fresh", "(--rule in-advance)"),
+    ],
+)
+def test_what_to_do_stands_as_it_is_typed(refused: Refused, command: str, said: str) -> None:
+    assert said in refused(*command.split())
+
+
+def test_a_suggested_command_begins_as_the_running_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "show", "missing.db"], "python -m darrm") == 2
+    assert "Run: python -m darrm ledger create --help" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Priors in closed form against integration and sampling; errors of a noise function."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -165,21 +166,6 @@ def test_text_has_all_digits(prior: priors.Prior) -> None:
 )
 def test_bad_priors(text: str) -> None:
     with pytest.raises(darrm.InputError):
-        priors.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("common:1", r"A prior common takes two numbers, common:A,B\. Got 'common:1'\."),
-        ("independent:0.9", r"A prior independent takes two numbers, independent:LOW,HIGH\."),
-        ("votes:public.csv", r"Read a file first: darrm\.priors\.votes\(darrm\.votes\.read\(FILE\)\)\."),
-        ("confusion:0.5,0.5:1,0", "two probabilities, then four for each matrix"),
-        ("randomized-response:x:0.9", "needs one epsilon"),
-    ],
-)
-def test_bad_texts_say_what_is_missing(text: str, said: str) -> None:
-    with pytest.raises(darrm.InputError, match=said):
         priors.parse(text)
 
 
@@ -393,3 +379,29 @@ def test_design_error_is_the_mean_of_expected_error() -> None:
     p = np.random.default_rng(1).uniform(0.5, 1, (20_000, 7))
     errors = np.asarray(darrm.expected_error(design.gamma, p))
     assert abs(errors.mean() - design.error) <= 6 * errors.std() / np.sqrt(len(errors))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("common:1,0", "A and B above 0). Got 'common:1,0': b must be finite and above 0. Pass e.g. common:2,2."),
+        ("common:1", "must be common:A,B (A and B above 0). Got 'common:1'. Pass e.g. common:2,2."),
+        ("independent:.9,.1", "high must be at least low = 0.9, and at most 1. Pass e.g. independent:0.6,0.9."),
+        ("votes:a", "how many rows have 0, 1, ..., K ones). Got 'votes:a'. Pass e.g. votes:1,2,4,8 for three voters."),
+        ("randomized-response:1:", "BASE an accuracy in [1/2, 1], one for each voter, or another prior). Got"),
+        ("randomized-response:1:common:1,0", "A prior common must be common:A,B (A and B above 0). Got 'common:1,0'"),
+        ("votes:public.csv", "Read a file first: darrm.priors.votes(darrm.votes.read(FILE))."),
+        ("confusion:0.5,0.5:1,0", "the probabilities of the truth, and those of a vote if the truth is 0"),
+        ("randomized-response:x:0.9", "EPSILON above 0"),
+        ("unifrom", "prior must be uniform, independent:LOW,HIGH, common:A,B"),
+    ],
+)
+def test_a_text_that_is_no_prior_is_told_what_is_allowed(text: str, said: str) -> None:
+    with pytest.raises(darrm.InputError, match=re.escape(said)) as error:
+        priors.parse(text)
+    assert str(error.value).count("e.g.") <= 1
+
+
+def test_the_examples_of_priors_are_priors() -> None:
+    for kind in PRIORS.values():
+        priors.parse(kind.example.removesuffix(" for three voters"))
