@@ -80,11 +80,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: darrm.DecisionProblem([Group(3, 1.0)], math.inf), "epsilon must be in (0, 1e+06]. Got inf."),
     (
         lambda: table([Group(1, 1.0)], [0.7], classes=255),
-        "with 255 classes are too many to count. 30 classes would fit",
+        "with 255 classes, of 255 vectors of counts, are too many to count. 30 classes would fit",
     ),
     (
         lambda: table([Group(1, 1.0)], [0.7], classes=256),
-        "with 256 classes are too many to count. 30 classes would fit",
+        "with 256 classes, of 256 vectors of counts, are too many to count. 30 classes would fit",
     ),
     (lambda: table([Group(2, 1.0)], [0.7], prior=[0, 0]), "prior must be probabilities that sum to 1. Got [0, 0]."),
     (lambda: compose(MAJORITY, 0, delta=0.0, voters="fresh"), "queries must be an integer in [1, 1e+07]"),

@@ -85,7 +85,7 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
         bound = bound if math.isnan(bound) else min(bound, design.expected_cost)
         for baseline in raised(setting.model, setting.objective):
             rows += compared.raised(baseline)
-        near = [row.name for row in rows[1:] if np.abs(row.table - design.table).max() <= _NEAR]
+        near = [row.name for row in rows[1:] if np.abs(setting.stored(row.table) - design.table).max() <= _NEAR]
         rows[0] = replace(rows[0], setting=f"nearly {near[0]}" if near else "")
         rows += compared.noise_in_votes()
     else:

@@ -29,6 +29,7 @@ from darrm.numerics.printed import exactly
 from darrm.planning import kinds
 from darrm.planning.kinds import LEAST_MU, MOST_MU, Limits, first_shares
 from darrm.planning.setting import Setting
+from darrm.problem.class_corners import MAX_ENTRIES, entries, nearest_that_fits
 from darrm.problem.counts import more_sorted_counts
 from darrm.problem.decision import AnyProblem, any_voters
 from darrm.problem.limits import guarantees
@@ -102,6 +103,7 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     """
     for kind in setting.problem(1.0, 0.5).kinds.values():
         engine(kind).check_size(kind)
+    _check_full(setting)
     with ends_at(budget.until):
         return _within(setting, budget, found)
 
@@ -132,6 +134,20 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         f"No noise was found that keeps {budget.queries} labels within {', '.join(budgets)}. Raise the budget, ask "
         "fewer queries, or make the voters more private."
     )
+
+
+def _check_full(setting: Setting) -> None:
+    """Refuse an objective that treats classes unlike where its full table is too large: symmetric ones are smaller."""
+    problem = setting.problem(1.0, 0.5)
+    if problem.binary or len(problem.groups) > 1 or setting.objective.symmetric(problem):
+        return
+    if entries(problem, alike=False, pure=True, most=MAX_ENTRIES) > MAX_ENTRIES:
+        raise InputError(
+            f"Costs, accuracies or a prior that treat classes unlike need a full table. Got K = {problem.K} voters "
+            f"with {problem.n_classes} classes, of {math.prod(problem.table_shape):,} vectors of counts, whose "
+            f"certificate has more than {MAX_ENTRIES:,} probabilities to compute. "
+            f"{nearest_that_fits(problem, alike=False)} Or treat all classes alike."
+        )
 
 
 def _covers_votes(setting: Setting, budget: Budget) -> bool:
@@ -350,6 +366,7 @@ class _Search:
         """Accept a table within the budget, if its own tight epsilon can be certified."""
         setting = self.setting
         with suppress(CertificateError, InputError):
+            table = setting.stored(table)
             certificate = verify(table, setting.problem(1.0, self._failing))
             problem = setting.certified(certificate, self._failing, 1 + 1e-9)
             self._take(Spent(Design(problem, table, setting.objective, shape=setting.shape), math.nan))

@@ -312,10 +312,12 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
     if not without_privacy(setting.groups):
         return ""
     sigma = any_votes_sigma(budget.queries, budget.epsilon, budget.delta)
+    beyond = beyond_tables(setting.groups, setting.max_affected, setting.classes, setting.adjacency)
+    returned = " This is the plan if cost, objective and ordered are left out (--cost, --ordered)."
     return (
         f" Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
         f"K={problem.K}, classes={problem.n_classes}) keeps {budget.queries} labels within ({budget.epsilon:g}, "
-        f"{budget.delta:g}), for any numbers of votes and classes."
+        f"{budget.delta:g}), for any numbers of votes and classes.{returned * (beyond is not None)}"
     )
 
 

@@ -20,6 +20,8 @@ from darrm.numerics.exact import rounded_up
 from darrm.objectives import Objective, OfVoters, Paper
 from darrm.priors.prior import OBJECTIVES, errors
 from darrm.problem import encodings
+from darrm.problem.class_tables import is_symmetric
+from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.decision import AnyProblem, DecisionProblem
 from darrm.problem.groups import VoterGroup, with_epsilon, without_privacy
 from darrm.problem.limits import losses
@@ -133,6 +135,13 @@ class Setting:
     def table(self, answers: Array) -> Array:
         """A table of the probabilities of answers, in the encoding of a design for these voters."""
         return encodings.of_answers(answers, self.problem(1.0, 0.5))
+
+    def stored(self, table: Array) -> Array:
+        """The table as a design of the objective holds it: a full one where the objective treats classes unlike."""
+        problem = self.problem(1.0, 0.5)
+        if problem.binary or not is_symmetric(table, problem) or self.objective.symmetric(problem):
+            return table
+        return class_probabilities(table, problem, all_votes(problem))
 
     def label(self, table: Array) -> OneLabel:
         """A label with the probabilities of a table, for the accountant."""

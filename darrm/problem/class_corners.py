@@ -111,9 +111,16 @@ def check_classes(problem: ByGroups) -> None:
         most = next(C for C in range(_MOST_CLASSES, 0, -1) if (problem.K + 2) ** C <= _LARGEST_KEY)
         fit = _fewer_classes(problem, most, alike=len(problem.groups) == 1)
         raise InputError(
-            f"Cases of K = {problem.K} voters with {problem.n_classes} classes are too many to count. {fit} Put rare "
-            "classes together, or ask fewer voters."
+            f"Cases of K = {problem.K} voters with {problem.n_classes} classes, of {_vectors(problem)} vectors of "
+            f"counts, are too many to count. {fit} Put rare classes together, or ask fewer voters."
         )
+
+
+def _vectors(problem: ByGroups) -> str:
+    """How many vectors of counts there are, in print; an integer of any size is no float64."""
+    C = problem.n_classes
+    number = math.prod(math.comb(group.count + C - 1, C - 1) for group in problem.groups)
+    return f"{Decimal(number):.1e}" if number >= 10**6 else f"{number:,}"
 
 
 def entries(problem: ByGroups, *, alike: bool, pure: bool = False, most: float = math.inf) -> int:

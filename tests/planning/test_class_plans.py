@@ -1,15 +1,20 @@
 """Many labels of several classes at one exact total."""
 
 import math
+import re
+from typing import Any
 
 import pytest
 
 import darrm
 from darrm import objectives
 from darrm.accounting import compose
+from darrm.accounting.search import Budget
 from darrm.design.renyi import RenyiProgram
 from darrm.design.rules import cost_of, of_all_votes
 from darrm.mechanisms import GaussianNoisyMax
+from darrm.planning import designs
+from darrm.planning.setting import Setting
 from darrm.problem.counts import sorted_counts
 
 # K, classes, accuracy, labels, total epsilon at delta 1e-5: how often Gaussian noisy max is right, from the project's
@@ -169,3 +174,33 @@ def test_voters_beyond_float64_have_moments() -> None:
         tables.append(RenyiProgram(problem, objectives.truth([0.8]).of(problem), 2.0).table(0.5))
     assert abs(tables[1] - tables[0]).max() < 1e-3
     assert tables[1].max() > 0.4
+
+
+UNLIKE = [[0, 5, 1], [1, 0, 1], [1, 1, 0]]
+
+
+def test_costs_that_treat_classes_unlike_are_planned_and_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where optima take too long, the plan is one of the mechanisms on counts, whose tables are of sorted counts."""
+    monkeypatch.setattr(designs, "_MOST_VOTES", 1)
+    teachers = [darrm.VoterGroup(4, epsilon=math.inf)]
+    budget: dict[str, Any] = {"queries": 2, "total_epsilon": 3, "total_delta": 1e-5, "max_affected": 1}
+    plan = darrm.plan(teachers, classes=3, accuracy=0.9, cost=UNLIKE, **budget)
+    assert plan.comparison is not None
+    assert plan.design.expected_cost <= plan.comparison["Gaussian noisy max"].expected_cost * (1 + 1e-9)
+    assert plan.design.expected_cost < plan.comparison["Bayes rule with constant gamma"].expected_cost
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        (10, "250 voters with 10 classes, of 1.3e+16 vectors of counts, are too many to count. 4 classes would fit."),
+        (4, "of 2,667,126 vectors of counts, whose certificate has more than 30,000,000 probabilities to compute. 3"),
+    ],
+)
+def test_a_search_that_is_too_large_says_its_size(classes: int, said: str) -> None:
+    cost = [[float(r != y) * (1 + r) for y in range(classes)] for r in range(classes)]
+    accuracy = [[0.7 if y == v else 0.3 / (classes - 1) for v in range(classes)] for y in range(classes)]
+    objective = darrm.objectives.truth([accuracy], cost=cost)
+    setting = Setting((darrm.VoterGroup(250, math.inf),), 1, "replace-one", classes, objective)
+    with pytest.raises(darrm.InputError, match=re.escape(said)):
+        designs.design_within(setting, Budget(10, 2.0, 1e-6, "fresh"))
