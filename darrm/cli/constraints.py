@@ -36,7 +36,8 @@ _CSV, _PROGRAM = ".csv", (".mps", ".lp", ".npz")
     "--out",
     type=AnyOut(path_type=Path, readable=False),
     help="Write the list here (.csv). Or, with --m and --epsilon, the whole linear program, for any solver (.mps or "
-    ".lp) or as arrays of numpy (.npz). Set small_matrix_value of HiGHS to 1e-12, or it drops coefficients below 1e-9.",
+    ".lp) or as arrays of numpy with the names of columns (.npz). Set small_matrix_value of HiGHS to 1e-12, or it "
+    "drops coefficients below 1e-9.",
 )
 @common.json_option
 def command(

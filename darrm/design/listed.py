@@ -79,7 +79,8 @@ class GammaProgram:
 
         A row is named by its multiset, such as n_9_0_2_0, and a column gamma_6. Coefficients below 1e-12 are left out.
         If ``path`` ends in .npz, it has the arrays ``A``, ``b``, ``c``, ``constant`` and ``multisets`` for
-        `numpy.load`, with all coefficients.
+        `numpy.load`, with all coefficients, and names as the CSV of ``darrm constraints`` has them: ``variables`` of
+        the columns of ``A``, and ``corners`` of those of ``multisets``, whose rows tell the rows of ``A`` apart.
 
         Raises
         ------
@@ -95,8 +96,9 @@ class GammaProgram:
             raise refusal("path", f"the name of a file that ends in {', '.join(ENDINGS)}", str(path))
         if ending == ".npz":
             arrays = {name: getattr(self, name) for name in ("A", "b", "c", "constant", "multisets")}
+            names = {name: np.array(getattr(self, name)) for name in ("corners", "variables")}  # text, so no pickle
             with replacing(path) as file:
-                np.savez_compressed(file, **arrays)
+                np.savez_compressed(file, **arrays, **names)
             return
         rows, columns = self.A.shape
         lp = highspy.HighsLp()

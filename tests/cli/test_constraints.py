@@ -97,9 +97,11 @@ def test_the_list_and_the_arrays_are_files_too(capsys: pytest.CaptureFixture[str
     assert printed(capsys, "--K", "5", *more, "--out", str(tmp_path / "program.npz")) == ""
     program = darrm.linear_program(K=5, m=2, epsilon=0.3)
     with np.load(tmp_path / "program.npz") as found:
-        assert set(found) == {"A", "b", "c", "constant", "multisets"}
+        assert set(found) == {"A", "b", "c", "constant", "multisets", "corners", "variables"}
         for name in found:
             assert np.array_equal(found[name], getattr(program, name))
+        head = printed(capsys, "--K", "5", *more).splitlines()[0]
+        assert next(csv.reader([head])) == [*found["corners"], *found["variables"]]
 
 
 @pytest.mark.parametrize(
