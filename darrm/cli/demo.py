@@ -146,6 +146,7 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         cells = (_percent(each.wrong), here, wording.at_least(each.total), "yes" if each.within else "no")
         rows.add_row(each.name, *cells, style=None if each.within else "dim")
     say(rows)
+    say(_beside_the_best(comparison))
     say(
         "The column expected is the label error rate if clinics err independently of each other. The column on these "
         "votes is the label error rate for the example's votes, averaged over the output noise; it is empty if a "
@@ -153,6 +154,18 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         f"{comparison.total_delta:g}. If your votes are private, keep secret the column on these votes and the error "
         "rates of the answers: they are computed from the votes without noise.\n"
     )
+
+
+def _beside_the_best(comparison: Comparison) -> str:
+    """The plan beside the best of the other mechanisms within the budget: it need not be better than each."""
+    planned, *others = [each for each in comparison if each.within]
+    best = min(others, key=lambda each: each.wrong)
+    rates = f"{planned.wrong:.4f} and {best.wrong:.4f}"
+    if f"{planned.wrong:.4f}" == f"{best.wrong:.4f}":
+        return (
+            f"For these {comparison.queries} labels the plan and {best.name} reach the same label error rate ({rates})."
+        )
+    return f"The label error rates of the plan and of the best of the others, {best.name}, are {rates}."
 
 
 def _wrong(table: NDArray[np.float64], votes: Votes, truth: Labels) -> float:
