@@ -11,11 +11,13 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, TypeVar
 
 from darrm.errors import InputError
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MAX_EPSILON = 1e6  # far above any useful value; certificates need e^(m epsilon) within the range of decimal arithmetic
 MAX_COUNT = 10**7
 MAX_SIZE = 10**9  # for the lengths of the caller's own arrays: examples, rows
@@ -232,6 +236,41 @@ def _interval(low: float, high: float, ends: str) -> str:
     if low == -math.inf:
         return finite
     return f"{finite and 'finite and '}{'at least' if ends[0] == '[' else 'above'} {low:g}"
+
+
+def check_given(function: Callable[..., object], arguments: Sequence[object], named: Mapping[str, object]) -> None:
+    """`InputError` if arguments of a call are missing, for a call that ended in a `TypeError`."""
+    try:
+        given = signature(function).bind_partial(*arguments, **named).arguments
+    except TypeError:  # an argument that it does not have
+        return
+    missing = [
+        name
+        for name, one in signature(function).parameters.items()
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and name not in given
+    ]
+    if missing:
+        called = function.__qualname__.removesuffix(".__init__")
+        *before, last = missing
+        needed = f"{', '.join(before)} and {last}" if before else last
+        raise InputError(
+            f"{called} needs {needed}. Got {'none of them' if before else 'none'}. Pass "
+            f"{', '.join(f'{name}=' for name in missing)} (see help({called}))."
+        )
+
+
+def names_missing(function: Callable[P, T]) -> Callable[P, T]:
+    """``function``, which raises `InputError` where arguments are missing."""
+
+    @wraps(function)
+    def checked(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*arguments, **named)
+        except TypeError:
+            check_given(function, arguments, named)
+            raise
+
+    return checked
 
 
 # Checks that several subpackages share.

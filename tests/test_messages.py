@@ -146,3 +146,25 @@ def test_a_plan_in_place_of_its_design_is_told_apart_from_other_things() -> None
         darrm.mechanisms.DaRRM(mechanism)  # type: ignore[arg-type]
     with pytest.raises(darrm.InputError, match="K must be an integer"):
         darrm.votes.read("votes.csv", plan.design)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: darrm.plan(K=25, epsilon=1.0), "plan needs queries, total_epsilon and total_delta."),
+        (lambda: darrm.accounting.compose(), "compose needs design, queries and delta. Got none of them."),
+        (lambda: darrm.VoterGroup(3), "VoterGroup needs epsilon. Got none. Pass epsilon="),
+        (lambda: darrm.MajorityProblem(), "MajorityProblem needs K. Got none. Pass K="),
+        (lambda: darrm.load(), "load needs path. Got none."),
+        (lambda: darrm.accounting.Ledger.create("a.db"), "Ledger.create needs total_epsilon and total_delta."),
+        (lambda: darrm.solve(K=3), "Missing: m, epsilon."),
+    ],
+)
+def test_missing_arguments_are_named(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(darrm.InputError, match=re.escape(said)):
+        call()
+
+
+def test_an_argument_that_a_function_does_not_have_is_no_missing_one() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
+        darrm.plan(foo=1)  # type: ignore[call-arg]

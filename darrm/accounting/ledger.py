@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from darrm._validation import check_count, truth
+from darrm._validation import check_count, names_missing, truth
 from darrm.accounting.accounts import checked_note
 from darrm.accounting.charges import account_of, labels_of
 from darrm.accounting.leases import Lease
@@ -78,6 +78,7 @@ class Ledger(LedgerReading):
         self._store.history()
 
     @classmethod
+    @names_missing
     def create(
         cls,
         path: str | os.PathLike[str],

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
+from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, names_missing, real, whole
 from darrm.accounting.bounded_range import MOST as MOST_RANGED
 from darrm.accounting.bounded_range import rows_of_range
 from darrm.accounting.curves import Curve
@@ -355,6 +355,7 @@ def _renyi(sigma: float, queries: int, delta: float) -> float:
     return rdp_epsilon(orders[fine], cost[fine], delta) if fine.any() else math.inf
 
 
+@names_missing
 def noisy_max_parameter(
     kind: Callable[[float], CountMechanism],
     queries: int,

@@ -118,6 +118,13 @@ OF_ONE_TOTAL = ("setting", "total", "fallback", "within", "wrong", "disagreement
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
 
+def second_of(comparison: Comparison, budget: float) -> float:
+    """The second budget of a kind of change by its first one: their ratio is that of the largest ones."""
+    if budget == comparison.total_epsilon:
+        return comparison.fallback_epsilon
+    return budget * comparison.fallback_epsilon / comparison.total_epsilon
+
+
 def _cell(value: Any) -> str:
     """A value in a table of text; what an entry lacks is empty."""
     if isinstance(value, bool):
@@ -303,21 +310,17 @@ class Comparison:
         if not self.assumption or not math.isfinite(self.fallback_epsilon):
             return ""
         first = max(_share(own.spent, own.total_epsilon) for own in _each(entry, self.total_epsilon))
-        second = max(_share(own.fallback, self.second(own.total_epsilon)) for own in _each(entry, self.total_epsilon))
+        second = max(
+            _share(own.fallback, second_of(self, own.total_epsilon)) for own in _each(entry, self.total_epsilon)
+        )
         return "second" if second > first else "first"
-
-    def second(self, budget: float) -> float:
-        """The second budget of a kind of change by its first one: their ratio is that of the largest ones."""
-        if budget == self.total_epsilon:
-            return self.fallback_epsilon
-        return budget * self.fallback_epsilon / self.total_epsilon
 
     @property
     def second_budget(self) -> str:
         """The epsilon of the second budget in print, for each kind of change if each has its own; "" if none is."""
         if not self.assumption or not math.isfinite(self.fallback_epsilon):
             return ""
-        each = [self.second(own.total_epsilon) for own in self.of.values()]
+        each = [second_of(self, own.total_epsilon) for own in self.of.values()]
         return " / ".join(map(exactly, each or [self.fallback_epsilon]))
 
     @property

@@ -96,7 +96,8 @@ class GammaProgram:
             raise refusal("path", f"the name of a file that ends in {', '.join(ENDINGS)}", str(path))
         if ending == ".npz":
             arrays = {name: getattr(self, name) for name in ("A", "b", "c", "constant", "multisets")}
-            names = {name: np.array(getattr(self, name)) for name in ("corners", "variables")}  # text, so no pickle
+            # As text, which needs no pickle to be read.
+            names: dict[str, Any] = {name: np.array(getattr(self, name)) for name in ("corners", "variables")}
             with replacing(path) as file:
                 np.savez_compressed(file, **arrays, **names)
             return

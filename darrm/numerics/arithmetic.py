@@ -10,6 +10,8 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+from darrm._validation import check_given
+
 P = ParamSpec("P")
 T = TypeVar("T")
 _TRAPS = (InvalidOperation, DivisionByZero, Overflow)
@@ -32,6 +34,9 @@ def usual_arithmetic(function: Callable[P, T]) -> Callable[P, T]:
             before = _usual.set(True)
             try:
                 return function(*arguments, **named)
+            except TypeError:
+                check_given(function, arguments, named)
+                raise
             finally:
                 _usual.reset(before)
 

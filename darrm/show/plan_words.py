@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from darrm.baselines.entries import second_of
 from darrm.numerics.printed import at_most
 from darrm.problem.groups import rests_on
 from darrm.problem.model import VoterModel
@@ -323,7 +324,7 @@ def _totals(row: Entry, comparison: Comparison) -> list[str]:
     """The totals of all labels, of each kind of change; those above their budgets marked, and those that bind."""
     held = [[(own.spent, own.total_epsilon) for own in row.of.values()] or [(row.total, comparison.total_epsilon)]]
     if _known(comparison):
-        each = [(own.fallback, comparison.second(own.total_epsilon)) for own in row.of.values()]
+        each = [(own.fallback, second_of(comparison, own.total_epsilon)) for own in row.of.values()]
         held.append(each or [(row.fallback, comparison.fallback_epsilon)])
     binding = comparison.binding(row)
     return [
