@@ -73,7 +73,7 @@ class Filed(OfCounts):
         try:
             called = given.pop("mechanism")
             if called not in kinds:
-                raise InputError(f"its mechanism is {called}, not {' or '.join(kinds)}")
+                raise InputError(f"its mechanism is {called}, not {' or '.join(kinds)}: read it by that class")
             made = kinds[called](**given)
             if "answers" in given:
                 raise InputError("it has a cap on labels, which every object made from it would have again")

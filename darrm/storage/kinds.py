@@ -16,7 +16,9 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "old ledger": ("a ledger of an earlier darrm, in JSON", "Run: darrm ledger import {file} ledger.db"),
     "mechanism": (
         "a file of noisy max",
-        "It has no table of probabilities. For what its labels cost, run: darrm budget {file} --queries N --delta D",
+        "It has no table of probabilities. In Python read it by GaussianNoisyMax.load or ConfidentNoisyMax.load of "
+        "darrm.mechanisms, whichever it names. For what its labels cost, run: darrm budget {file} --queries N --delta "
+        "D",
     ),
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),

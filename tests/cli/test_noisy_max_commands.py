@@ -109,6 +109,7 @@ def test_commands_for_tables_say_that_there_is_none(
     told = capsys.readouterr().err
     assert told == (
         "darrm: plan.json is a file of noisy max, not a design file. It has no table of probabilities. "
+        "In Python read it by GaussianNoisyMax.load or ConfidentNoisyMax.load of darrm.mechanisms, whichever it names. "
         "For what its labels cost, run: darrm budget plan.json --queries N --delta D\n"
     )
 
