@@ -11,6 +11,7 @@ import pytest
 
 import darrm
 from darrm.cli import main
+from darrm.numerics.printed import counted, left
 
 DESIGN = darrm.solve(K=3, m=2, epsilon=0.5)
 MECHANISM = darrm.mechanisms.DaRRM(DESIGN)
@@ -168,3 +169,14 @@ def test_missing_arguments_are_named(call: Callable[[], object], said: str) -> N
 def test_an_argument_that_a_function_does_not_have_is_no_missing_one() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
         darrm.plan(foo=1)  # type: ignore[call-arg]
+
+
+def test_numbers_agree_with_what_they_count() -> None:
+    assert [counted(n, "label") for n in (0, 1, 2)] == ["0 labels", "1 label", "2 labels"]
+    assert [left(n) for n in (0, 1, 2)] == ["None is left.", "1 is left.", "2 are left."]
+    with pytest.raises(darrm.InputError, match="Got 1 id and 2 labels"):
+        darrm.votes.write_labels("labels.csv", ["1"], np.array([0, 1]))
+    with pytest.raises(darrm.InputError, match="each of 1 group"):
+        darrm.solve(
+            darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 0.5), objective=darrm.objectives.truth([0.7, 0.8])
+        )

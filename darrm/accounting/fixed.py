@@ -34,6 +34,7 @@ from darrm.accounting.theorems import Privacy, at_least_once
 from darrm.accounting.voters import AffectedVoters, delta_of, epsilon_of, reached, sets_reached
 from darrm.errors import InputError
 from darrm.numerics.deadline import check_time
+from darrm.numerics.printed import counted
 from darrm.problem.groups import ByGroups
 from darrm.problem.limits import Problem
 
@@ -149,8 +150,8 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
             )
         raise InputError(
             f"No total epsilon is certified at delta = {delta:g}. The affected voters need a delta of 1 - (1 - "
-            f"Delta)^max_affected = {worst.failure:.6g} at any epsilon, and the output noise of {queries} labels does "
-            "not hide it. Pass a delta above it."
+            f"Delta)^max_affected = {worst.failure:.6g} at any epsilon, and the output noise of "
+            f"{counted(queries, 'label')} does not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from darrm._validation import shown
 from darrm.accounting.ledger_state import NOTHING_CHARGED
 from darrm.errors import InputError, RepeatedIdError
+from darrm.numerics.printed import counted
 from darrm.storage.databases import Run
 from darrm.votes.ids import as_compared, hint_of
 from darrm.votes.rows import Texts
@@ -87,7 +88,9 @@ class Batch:
     def check_for(self, labels: int) -> None:
         """`InputError` unless there is one id for each of ``labels`` labels."""
         if len(self) != labels:
-            raise InputError(f"There must be one id for each label. Got {len(self)} ids for {labels} labels.")
+            raise InputError(
+                f"There must be one id for each label. Got {counted(len(self), 'id')} for {counted(labels, 'label')}."
+            )
 
     def text(self, row: int) -> str:
         """The id of a row."""
@@ -245,7 +248,8 @@ def _refuse(run: Run, batch: Batch, new: NDArray[np.intp], number: int) -> None:
         text = batch.text(int(rows[0]))
         if batch.tags:
             raise RepeatedIdError(
-                f"{len(rows)} ids were charged before, with other votes, another key or design, or none; first "
+                f"{counted(len(rows), 'id')} {'was' if len(rows) == 1 else 'were'} charged before, with other "
+                "votes, another key or design, or none; first "
                 f"{shown(text)}. {NOTHING_CHARGED} Use the key, design and votes of then, which give the labels of "
                 "then. Do not leave out or rename just these rows: which they are can depend on votes. Leave out, or "
                 f"give new ids, all rows that have labels, and keep this message where the votes are.{hint_of(text)}"

@@ -53,7 +53,7 @@ def new_state(
         )
     if design is None and rule == "exact":
         raise InputError(
-            'Rule "exact" is for one design. Got none. Pass its file, or rule="in-advance" (--rule in-advance) for '
+            'Rule "exact" is for one Design. Got none. Pass it (FILE), or rule="in-advance" (--rule in-advance) for '
             "several designs or charges of other kinds."
         )
     if of_one and not noisy and isinstance(total_epsilon, list | tuple):

@@ -28,6 +28,7 @@ from darrm.accounting.rows import OutcomeRows, some
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
 from darrm.numerics.deadline import check_time
+from darrm.numerics.printed import counted
 from darrm.problem.limits import Affected
 
 _WORK = 2**31  # grid points times rows times answers times queries, above which the grid is not refined
@@ -109,7 +110,8 @@ def of_rows(
                 "add noise, or ask fewer labels."
             )
         raise InputError(
-            f"At delta = {delta:g} no bound was found for {queries} labels on any grid, which ends at {FAR:g} nats, "
+            f"At delta = {delta:g} no bound was found for {counted(queries, 'label')} on any grid, which ends "
+            f"at {FAR:g} nats, "
             "and one label has no stated epsilon. Ask fewer labels, add noise, state an epsilon, or make the `cut` of "
             "probabilities 0."
         )

@@ -14,7 +14,7 @@ from darrm.accounting.ledger_state import NOTHING_CHARGED, State
 from darrm.accounting.voters import among, epsilon_of
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.bisection import largest_that
-from darrm.numerics.printed import at_least, exactly
+from darrm.numerics.printed import at_least, counted, exactly
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import assumption
 
@@ -107,7 +107,7 @@ def check(state: State, account: Labels) -> None:
     if cost > state.total_epsilon:
         needed = f"cost ({at_least(cost)}, {exactly(state.total_delta)})" if cost < math.inf else "have no known cost"
         raise BudgetError(
-            f"{_said(state.again)} All votes behind {account.charged} labels {needed}, and the budget is "
+            f"{_said(state.again)} All votes behind {counted(account.charged, 'label')} {needed}, and the budget is "
             f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}). {NOTHING_CHARGED}"
         )
 

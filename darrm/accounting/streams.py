@@ -14,6 +14,7 @@ from darrm.accounting.ledger_ids import Batch, Entered, batch_of
 from darrm.accounting.released_once import check_ids
 from darrm.design.design import Design
 from darrm.errors import InputError, ResumedStreamWarning
+from darrm.numerics.printed import counted
 from darrm.votes.rows import Texts
 
 _OTHER_ROWS = 'If these are other rows, name the stream: stream="tuesday". '
@@ -67,7 +68,11 @@ class Stream:
                 if batch is None:
                     state.streams[self._name] = max(charged, self._at + n)
         if rows.skipped and not self._warned:
-            which = f"{charged} rows of this stream" if ids is None else f"rows, from id {shown(next(iter(ids)))} on,"
+            which = (
+                f"{counted(charged, 'row')} of this stream"
+                if ids is None
+                else f"rows, from id {shown(next(iter(ids)))} on,"
+            )
             remedy = _OTHER_ROWS if ids is None else ""
             warnings.warn(
                 f"The first {which} were charged before, and are skipped: no row gets a second label. {remedy}"
@@ -91,7 +96,8 @@ class Stream:
             return Entered(0, before)
         if charged != self._at and (self._goes_on or charged < self._at):
             raise InputError(
-                f"{self._ledger.path} has charged for {charged} rows of the stream {self._name!r}, and this is row "
+                f"{self._ledger.path} has charged for {counted(charged, 'row')} of the stream {self._name!r}, "
+                "and this is row "
                 f"{self._at}. Nothing of this block was released or charged. Let one process at a time read a stream, "
                 "or name each stream."
             )

@@ -14,7 +14,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
-from darrm.numerics.printed import exactly
+from darrm.numerics.printed import counted, exactly
 from darrm.problem.groups import called
 from darrm.storage.frames import ending_of, frame, write
 
@@ -303,7 +303,7 @@ class Comparison:
         """What is compared, in one line."""
         if self.held == "one release":
             return self.entries[0].design.about if self.entries[0].design else ""
-        return f"{self.queries} labels of {self.called} voters within {self.budget}"
+        return f"{counted(self.queries, 'label')} of {self.called} voters within {self.budget}"
 
     def binding(self, entry: Entry) -> str:
         """The budget that the mechanism reaches first, or exceeds by more: "first" or "second"; "" where one is."""

@@ -14,6 +14,7 @@ from darrm._validation import whole
 from darrm.cli import common
 from darrm.cli.long_run import progress
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.show import typed, wording
 
 if TYPE_CHECKING:
@@ -208,4 +209,6 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
         "these figures secret: no noise protects them."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
-        console.print(f"k = {size}: {left} labels are in no bag and were not audited.")
+        console.print(
+            f"k = {size}: {counted(left, 'label')} {'is' if left == 1 else 'are'} in no bag, and not audited."
+        )

@@ -12,6 +12,7 @@ import click
 from darrm.cli import common, outputs, totals
 from darrm.cli.problem import cost_option, fallback_option, goal_option, none_option, randomizer_options, take_asked
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
 from darrm.show import plan_words, typed, wording
@@ -108,11 +109,17 @@ def command(
     if queries is not None and values["total_epsilon"] is not None:
         values.pop("release_epsilon")
         if extra:
-            raise InputError(f"--extra is for one release, not for a total of {queries} labels. Leave it out.")
+            raise InputError(
+                f"--extra is for one release, not for a total of {counted(queries, 'label')}. Leave it out."
+            )
         if gammas is not None:
-            raise InputError(f"--gammas is for one release, not for a total of {queries} labels. Leave it out.")
+            raise InputError(
+                f"--gammas is for one release, not for a total of {counted(queries, 'label')}. Leave it out."
+            )
         if curves is not None:
-            raise InputError(f"--curves is for one release, not for a total of {queries} labels. Leave it out.")
+            raise InputError(
+                f"--curves is for one release, not for a total of {counted(queries, 'label')}. Leave it out."
+            )
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, out, plot, as_json)
         return
@@ -241,7 +248,7 @@ def _show_more(
     if draws is not None:
         more.add_column("sampled error", justify="right", min_width=8)
     if queries is not None:
-        more.add_column(common.narrow(f"total epsilon, {queries} labels"), justify="right", min_width=8)
+        more.add_column(common.narrow(f"total epsilon, {counted(queries, 'label')}"), justify="right", min_width=8)
     for entry in entries:
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
         figures += [] if queries is None else [wording.at_least(entry.total)]
@@ -252,7 +259,7 @@ def _show_more(
         from darrm.accounting.theorems import optimal
 
         console.print(
-            f"Total epsilon of {queries} labels of fresh voters, at delta {wording.exactly(total_delta)}, "
+            f"Total epsilon of {counted(queries, 'label')} of fresh voters, at delta {wording.exactly(total_delta)}, "
             f"{wording.condition(problem, 'fresh')}"
         )
         try:
@@ -312,7 +319,9 @@ def _at_one_total(
         "draws": "--draws",
     }.items():
         if values.pop(name) is not None:
-            raise InputError(f"{option} is for one release, not for a total of {queries} labels. Leave it out.")
+            raise InputError(
+                f"{option} is for one release, not for a total of {counted(queries, 'label')}. Leave it out."
+            )
     if total_delta is None:
         raise InputError("--total-delta must be given with --queries and --total-epsilon. Pass e.g. 1e-6.")
     taken = totals.take_setting(values)

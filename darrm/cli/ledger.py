@@ -13,6 +13,7 @@ from darrm._validation import check_count
 from darrm.cli import common
 from darrm.cli.outputs import CSV, LEDGER
 from darrm.errors import RecoveredLabelsWarning
+from darrm.numerics.printed import counted
 from darrm.problem.groups import without_privacy
 from darrm.problem.limits import adjacency_in_print
 from darrm.show import wording
@@ -322,7 +323,8 @@ def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -
 
 def of_key(status: dict[str, Any]) -> str:
     """How many labels were drawn by key, and whether the total rests on it."""
-    drawn = f"{status['by_key']} of {status['released']} labels were drawn by key"
+    be = "was" if status["by_key"] == 1 else "were"
+    drawn = f"{status['by_key']} of {counted(status['released'], 'label')} {be} drawn by key"
     if not status["computational"]:
         return f"{drawn}. The total covers the voters themselves, so it holds without a secret key."
     return (
@@ -360,7 +362,7 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Se
     if any(status["left_of"].values() or [status["left"] != 0]) and status["released"] and whole:
         asked = f"; if the number of labels depends on the labels themselves, count {whole}, instead"
     return (
-        f"Privacy budget {budget} for {whose} voters, rule exact: {status['released']} labels released, "
+        f"Privacy budget {budget} for {whose} voters, rule exact: {counted(status['released'], 'label')} released, "
         f"{left}. Spent so far, certified: {spent}{asked}."
     )
 

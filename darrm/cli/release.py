@@ -18,6 +18,7 @@ from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import DarrmError, ExistsError, InputError, in_one_line
+from darrm.numerics import printed
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
 from darrm.problem.majority import MajorityProblem
@@ -229,7 +230,8 @@ def command(
         rests = rests or noisy.removeprefix("This holds for any numbers of teachers and classes, ")
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
-            f"{before}Charged to {place}: {status['released']} labels of {voters_called} voters so far{left}; "
+            f"{before}Charged to {place}: {printed.counted(status['released'], 'label')} of {voters_called} "
+            f"voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
             + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
         )

@@ -20,6 +20,7 @@ from darrm.cli import common
 from darrm.cli.long_run import progress
 from darrm.cli.outputs import LEDGER
 from darrm.errors import DarrmError, ExistsError, InputError
+from darrm.numerics.printed import counted
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -155,7 +156,7 @@ def command(
                 stopped = error  # labels that are opened and charged are kept
     if stopped is not None:
         where = f"{out} has" if out is not None else "There are"
-        common.note(f"{where} the {n} labels that were opened before. Release the other rows in another run.")
+        common.note(f"{where} the {counted(n, 'label')} opened before. Release the other rows in another run.")
         raise stopped
     status = None if ledger is None else ledger.status()
     if as_json:
@@ -184,7 +185,7 @@ def command(
         left = "" if remaining is None else f", {remaining} left"
         whose = voters_of(status, [problem])
         common.note(
-            f"Charged to {ledger.path}: {status['released']} labels of {whose} voters so far{left}, of "
+            f"Charged to {ledger.path}: {counted(status['released'], 'label')} of {whose} voters so far{left}, of "
             f"the budget {budgets(status, [problem])}. darrm ledger show says what that rests on."
         )
 

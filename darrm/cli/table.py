@@ -15,6 +15,7 @@ from darrm.cli.endings import DONE, NO_DESIGN, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.cli.verify import rests
 from darrm.errors import InputError, in_one_line
+from darrm.numerics import printed
 
 _MOST = 1_000_000  # as in a grid
 _KEPT = "Finished rows are saved: run the same command again to continue."
@@ -112,11 +113,11 @@ def command(
             )
         )
     else:
-        earlier = "all" if table.found == len(table) else f"{table.found} of {len(table)} rows"
+        earlier = "all" if table.found == len(table) else f"{table.found} of {printed.counted(len(table), 'row')}"
         there = f"; {earlier} came from an earlier run" if table.found else ""
         holes = f" {table.left_out} combinations with m or max_affected above K were skipped." if table.left_out else ""
-        said = f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}"
-        click.echo(in_one_line(said))
+        designs = printed.counted(len(table) - failures, "design")
+        click.echo(in_one_line(f"{designs} in {out}, each verified{there}; {seconds:.3g} s.{holes}"))
         if table.known:
             click.echo(rests(table.known))
         if failures:

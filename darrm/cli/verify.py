@@ -14,6 +14,7 @@ from darrm.cli import common
 from darrm.cli.endings import DONE, NOT_HELD, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.errors import CertificateError, in_one_line
+from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
 from darrm.show import wording
 
@@ -182,7 +183,8 @@ def rests(rows: int) -> str:
     if not rows:
         return ""
     return (
-        f"{rows} rows rest on an assumption: in a group COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
+        f"{printed.counted(rows, 'row')} {'rests' if rows == 1 else 'rest'} on an assumption: in a group "
+        "COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
         "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness, "
         "learns from no vote, and no vote is used twice."
     )
@@ -200,8 +202,14 @@ def _table(file: Path, jobs: int, as_json: bool) -> int:
             {"assumption": resting} if resting else {}
         )
         return _answer(found, check.wrong)
-    failed = f" {check.failures} rows have no design." if check.failures else ""
-    click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
+    failed = (
+        f" {printed.counted(check.failures, 'row')} {'has' if check.failures == 1 else 'have'} no design."
+        if check.failures
+        else ""
+    )
+    click.echo(
+        f"{check.rows - check.failures - len(check.wrong)} of {printed.counted(check.rows, 'row')} verified.{failed}"
+    )
     if resting:
         click.echo(resting)
     for line in check.wrong[:20]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from darrm._validation import path as check_path
 from darrm.errors import ExistsError, InputError
+from darrm.numerics.printed import counted
 from darrm.randomness.keyed import SIZE, KeyedRows, KeyedWords
 from darrm.storage.atomic import keep_names, output_error, part_of
 from darrm.storage.sealed_json import finite
@@ -203,7 +204,7 @@ def checked_ids(ids: object, n: int) -> Texts:
     if not isinstance(ids, Texts):
         ids = Texts.of(ids)  # type: ignore[arg-type]  # it refuses what is no list
     if len(ids) != n:
-        raise InputError(f"There must be one id for each row. Got {len(ids)} ids for {n} rows.")
+        raise InputError(f"There must be one id for each row. Got {counted(len(ids), 'id')} for {counted(n, 'row')}.")
     SeenIds("ids", 0).add(ids)
     return ids
 

@@ -10,6 +10,16 @@ from darrm.numerics.exact import decimals
 _NOTHING = Decimal("1e-12")  # a share that is rounding
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, which agrees with it: "1 label", "0 labels", "1000 rows"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def left(number: int) -> str:
+    """That so many are left, as a sentence: "None is left.", "1 is left.", "2 are left."."""
+    return "None is left." if not number else f"{number} {'is' if number == 1 else 'are'} left."
+
+
 def exactly(value: float) -> str:
     """A given number >= 0 with all its digits, at least six; "infinite" if it is."""
     if math.isinf(value):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from darrm._validation import array, refusal, whole
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import counted
 from darrm.objectives.asked import answers_of, with_absent
 from darrm.objectives.nested import nested
 from darrm.objectives.objective import Objective, checked_counts
@@ -165,7 +166,7 @@ class Rule(OfVoters):
         weights = np.array(self.numbers if self.name == "weights" else [1.0] * len(problem.groups))
         if len(weights) != len(problem.groups):
             raise InputError(
-                f"A rule must have one weight for each of {len(problem.groups)} groups. Got {len(weights)}."
+                f"A rule must have one weight for each of {counted(len(problem.groups), 'group')}. Got {len(weights)}."
             )
         if problem.n_classes == 2:
             sizes = np.array([group.count for group in problem.groups])

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from darrm._validation import array, is_listed, real, refusal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import counted
 from darrm.objectives.multinomials import multinomial
 from darrm.objectives.objective import Objective, check_size, checked_counts
 from darrm.problem.counts import Counts, count_vectors
@@ -78,7 +79,8 @@ class OfVoters(Objective):
     def of(self, problem: ByGroups) -> Self:
         if len(self.confusion) != len(problem.groups):
             raise InputError(
-                f"accuracy must have one entry for each of the {len(problem.groups)} groups. Got {len(self.confusion)}."
+                f"accuracy must have one entry for each of {counted(len(problem.groups), 'group')}. Got "
+                f"{len(self.confusion)}."
             )
         if self.classes not in (None, problem.n_classes):
             parts = " and ".join(name for name, sizes in self.said().items() if sizes)

@@ -11,7 +11,7 @@ from darrm.baselines.entries import Comparison, OfKind
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.confident_noisy_max import Noisy
-from darrm.numerics.printed import at_least, exactly
+from darrm.numerics.printed import at_least, counted, exactly
 from darrm.planning.dependence import Dependence
 from darrm.problem.groups import ByGroups, called
 
@@ -184,7 +184,7 @@ class Plan:
         known = {"label error rate": self.wrong, "disagreement rate": self.disagreement}
         rates = ", ".join(f"{name} {rate:.4f}" for name, rate in known.items() if not math.isnan(rate))
         return (
-            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.called} voters: {poor}"
+            f"<Plan ({spent}, {delta}) for {counted(self.queries, 'label')} of {self.called} voters: {poor}"
             f"{rates or 'error rates not known without the accuracy of the voters'}, {self.chosen!r}>"
         )
 

@@ -16,6 +16,7 @@ from darrm.accounting.fixed import check_fresh
 from darrm.accounting.search import FALLBACK, Budget, checked_budget
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.deadline import check_time
+from darrm.numerics.printed import counted
 from darrm.objectives import Objective
 from darrm.planning.setting import Setting, randomized
 from darrm.problem.decision import DecisionProblem
@@ -107,8 +108,7 @@ def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list
     several = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
     each = list(given) if several else [given] * count  # type: ignore[call-overload]
     if len(each) != count:
-        groups = "1 group" if count == 1 else f"{count} groups"
-        raise refusal(name, f"one number, or one number{or_table} for each of {groups}", given)
+        raise refusal(name, f"one number, or one number{or_table} for each of {counted(count, 'group')}", given)
     return each
 
 

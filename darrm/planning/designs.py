@@ -25,7 +25,7 @@ from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
-from darrm.numerics.printed import exactly
+from darrm.numerics.printed import counted, exactly
 from darrm.planning import kinds
 from darrm.planning.kinds import LEAST_MU, MOST_MU, Limits, first_shares
 from darrm.planning.setting import Setting
@@ -131,7 +131,8 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
                 return design
     budgets = (f"({exactly(own)}, {exactly(budget.delta)})" for own in budget.of.values() or [budget.epsilon])
     raise BudgetError(
-        f"No noise was found that keeps {budget.queries} labels within {', '.join(budgets)}. Raise the budget, ask "
+        f"No noise was found that keeps {counted(budget.queries, 'label')} within {', '.join(budgets)}. Raise "
+        "the budget, ask "
         "fewer queries, or make the voters more private."
     )
 

@@ -20,7 +20,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import OutOfTime, ends_at
-from darrm.numerics.printed import at_least
+from darrm.numerics.printed import at_least, counted
 from darrm.objectives import Objective, OfVoters
 from darrm.objectives.voters import checked_none
 from darrm.planning.answers import Plan, Step
@@ -316,7 +316,8 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
     returned = " This is the plan if cost, objective and ordered are left out (--cost, --ordered)."
     return (
         f" Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
-        f"K={problem.K}, classes={problem.n_classes}) keeps {budget.queries} labels within ({budget.epsilon:g}, "
+        f"K={problem.K}, classes={problem.n_classes}) keeps {counted(budget.queries, 'label')} within "
+        f"({budget.epsilon:g}, "
         f"{budget.delta:g}), for any numbers of votes and classes.{returned * (beyond is not None)}"
     )
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from darrm.baselines.entries import second_of
-from darrm.numerics.printed import at_most
+from darrm.numerics.printed import at_most, counted
 from darrm.problem.groups import rests_on
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
@@ -144,7 +144,7 @@ def _noisy_max(plan: Plan) -> list[str]:
     sigma: float | None = getattr(plan.chosen, "sigma", None)
     if sigma is None:
         return []
-    voters, classes = f"{plan.problem.K} voters", f"{plan.problem.n_classes} classes"
+    voters, classes = counted(plan.problem.K, "voter"), f"{plan.problem.n_classes} classes"
     kind = "Gaussian noisy max" if getattr(plan.chosen, "sigma_check", None) is None else "Confident-GNMax"
     return [
         f"No table fits the votes of {voters} for {classes}, so the plan is {kind}: the label is the class "
@@ -363,7 +363,7 @@ def mechanisms_title(comparison: Comparison) -> str:
     """What the rows of `mechanism_rows` show."""
     if comparison.held == "one release":
         return "One release"
-    labels = f"{comparison.queries} labels of {comparison.called} voters"
+    labels = f"{counted(comparison.queries, 'label')} of {comparison.called} voters"
     return f"Mechanisms at the privacy budget {comparison.budget}, {labels}"
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.votes.answers import Answers, numbered
 from darrm.votes.header import Columns, Voters
 from darrm.votes.rows import Texts
@@ -134,7 +135,9 @@ def table(name: Path, file: IO[bytes]) -> Iterator[tuple[str, list[str]]]:
         if len(row) != len(names):
             if len(row) < 2 and not "".join(row).strip():
                 continue
-            raise InputError(f"{where}: {len(row)} columns where the header has {len(names)}. Fix that line.")
+            raise InputError(
+                f"{where}: {counted(len(row), 'column')} where the header has {len(names)}. Fix that line."
+            )
         yield where, row
 
 
@@ -251,7 +254,7 @@ def _of_width(row: list[str], columns: Columns, where: str) -> list[str]:
         return row + [""] * (n - len(row))
     if len(row) > n and sure and not any(cell.strip() for cell in row[n:]):
         return row[:n]
-    raise InputError(f"{where}: {len(row)} columns where the header has {n}. Fix that line.")
+    raise InputError(f"{where}: {counted(len(row), 'column')} where the header has {n}. Fix that line.")
 
 
 def _check_any(row: list[str], where: str) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from darrm._validation import is_masked, shown
 from darrm._validation import path as check_path
 from darrm.errors import InputError, OutputError
+from darrm.numerics.printed import counted
 from darrm.storage.atomic import output_error, replacing
 from darrm.votes import csv, json, parquet
 from darrm.votes.answers import BITS, checked_names, in_numbers, in_words
@@ -65,7 +66,10 @@ class LabelsFile:
         texts = ids if isinstance(ids, Texts) else Texts.of(ids)
         labels = _numbers(labels, self._names)
         if len(texts) != len(labels):
-            raise InputError(f"There must be one id for each label. Got {len(texts)} ids and {len(labels)} labels.")
+            raise InputError(
+                f"There must be one id for each label. Got {counted(len(texts), 'id')} and "
+                f"{counted(len(labels), 'label')}."
+            )
         if self._writer is None:
             raise InputError("The file of labels is closed. Write inside the with block of writing_labels.")
         self._check_whole()

@@ -423,7 +423,7 @@ def test_a_ledger_for_fixed_voters_below_their_own_price(tmp_path: Path) -> None
     assert 2 < left < 1000
     ledger.charge(design, left - 1)
     assert 0 < ledger.spent()[0] <= 1.0
-    with pytest.raises(darrm.BudgetError, match="1 are left"):
+    with pytest.raises(darrm.BudgetError, match="1 is left"):
         ledger.charge(design, 2)
     ledger.charge(design, 1)
     assert ledger.status()["left"] == 0

@@ -323,7 +323,7 @@ def test_a_ledger_ends_with_the_first_budget_that_is_spent(tmp_path: Path, desig
         assert own.epsilon == pytest.approx(total.of[kind].upper, rel=1e-2)
         assert own.epsilon <= own.total_epsilon
     assert ledger.spent() == (max(own.epsilon for own in balances.values()), 1e-6)
-    with pytest.raises(darrm.BudgetError, match="1 are left"):
+    with pytest.raises(darrm.BudgetError, match="1 is left"):
         ledger.charge(design, 2)
     ledger.charge(design)
     with pytest.raises(darrm.BudgetError):

@@ -42,7 +42,7 @@ def test_what_was_not_taken_is_given_back(book: Ledger, design: darrm.Design) ->
         assert (lease.left, book.remaining(design)) == (10, ALLOWED - 10)
         lease.take()
         lease.take(3)
-        with pytest.raises(darrm.BudgetError, match=r"7 more labels would be beyond this lease of 10: 6 are left"):
+        with pytest.raises(darrm.BudgetError, match=r"7 more labels would be beyond this lease of 10\. 6 are left"):
             lease.take(7)
         assert lease.left == 6
     assert (lease.left, book.released(design)) == (0, 4)

@@ -190,7 +190,7 @@ def test_mechanisms_are_compared_at_every_limit(capsys: pytest.CaptureFixture[st
         assert all(kept) == row["within"]
         assert row["total"] == max(own["spent"] for own in row["of"].values())
     assert [row["within"] for row in rows] == [True] * (len(rows) - 1) + [False]
-    assert "not for a total of 1 labels" in printed(capsys, f"compare {voters} {budget} --extra a=1,0", 2)
+    assert "not for a total of 1 label" in printed(capsys, f"compare {voters} {budget} --extra a=1,0", 2)
 
 
 def printed_error(capsys: pytest.CaptureFixture[str], command: list[str]) -> str:

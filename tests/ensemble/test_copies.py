@@ -141,7 +141,7 @@ def test_workers_of_joblib_share_a_ledger(tmp_path: Path) -> None:
     ask, allowed = joblib.delayed(model.predict), model.privacy_.queries
     with joblib.Parallel(n_jobs=2) as workers:
         workers(ask(X[:1]) for _ in range(allowed - 1))
-        with pytest.raises(darrm.BudgetError, match="0 are left"):
+        with pytest.raises(darrm.BudgetError, match="None is left"):
             workers(ask(X[:1]) for _ in range(4))
     ledger = Ledger(tmp_path / "ledger.db")
     assert ledger.status()["released"] == sum(charge["n"] for charge in ledger.history()) == allowed

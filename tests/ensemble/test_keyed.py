@@ -104,7 +104,7 @@ def test_a_spent_budget_answers_rows_that_it_has_paid_for(make: Callable[..., An
     rows = np.arange(3.0 * (allowed + 1)).reshape(allowed + 1, 3)
     labels = model.predict(rows[:allowed])
     for asked in (rows, rows[-1:], rows[::-1]):
-        with pytest.raises(BudgetError, match="0 are left"):
+        with pytest.raises(BudgetError, match="None is left"):
             model.predict(asked)
     assert model.predict(rows[:allowed]).tolist() == labels.tolist()
     assert charged(model) == allowed

@@ -276,7 +276,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert book.status()["released"] == 8
     small = darrm.accounting.Ledger.create("small.json", MAJORITY, total_epsilon=8, total_delta=0, voters="fresh")
     assert main([*arguments[:6], "--out", "some.csv", "--ledger", "small.json", "--rows", "5"]) == 3
-    assert "some.csv has the 5 labels that were opened before" in capsys.readouterr().err
+    assert "some.csv has the 5 labels opened before" in capsys.readouterr().err
     assert Path("some.csv").read_text().split() == ["id,label", *(f"r{i},{TRUE[i]}" for i in range(5))]
     assert small.status()["released"] == 5
     assert main(arguments) == 2  # it exists

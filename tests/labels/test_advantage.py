@@ -415,7 +415,7 @@ def test_mechanisms_that_are_none(majority: DaRRM) -> None:
     for table in ([[1.0]], [[0.5, 0.6], [1, 0]], [[float("nan"), 1], [1, 0]], [[-0.5, 1.5], [1, 0]], "ab"):
         with pytest.raises(darrm.InputError, match="probabilities must"):
             CountKernel(table)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match="each of 1 labels"):
+    with pytest.raises(darrm.InputError, match="each of 1 label\\."):
         additive_advantage(CountKernel([[1, 0], [0, 1]]), [0.5] * 2)
     for output in (2, -1, 0.5, [0, 1]):
         with pytest.raises(darrm.InputError, match="output must"):

@@ -319,7 +319,7 @@ NONE = problem_of([2, 1], 3, none=True)
 @pytest.mark.parametrize(
     ("objective", "problem", "said"),
     [
-        (objectives.truth([0.8]), PROBLEM, r"accuracy must have one entry for each of the 2 groups\. Got 1\."),
+        (objectives.truth([0.8]), PROBLEM, r"accuracy must have one entry for each of 2 groups\. Got 1\."),
         (
             objectives.truth([TABLE3] * 2),
             problem_of([2, 1], 4),

@@ -134,7 +134,7 @@ def test_designs_of_both_kinds_are_no_table(problems: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("2:1.0 3:0.2,1.0,0.7,,,,,", "accuracy must have one entry for each of the 2 groups"),
+        ("2:1.0 3:0.2,1.0,0.7,,,,,", "accuracy must have one entry for each of 2 groups"),
         ("2,1.0,0.7,,,,,", "COUNT:EPSILON"),
         ("2:x,1.0,0.7,,,,,", "must be a number"),
         ("2:-1,1.0,0.7,,,,,", "epsilon must be"),

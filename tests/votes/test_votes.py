@@ -105,7 +105,7 @@ def test_histogram_has_a_place_for_every_count(path: Path) -> None:
 def test_labels_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     out.write_text("old", encoding="utf-8")
-    with pytest.raises(darrm.InputError, match="Got 1 ids and 2 labels"):
+    with pytest.raises(darrm.InputError, match="Got 1 id and 2 labels"):
         votes.write_labels(out, ["x"], np.zeros(2, dtype=np.uint8))
     assert out.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [out]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from darrm.accounting.accounts import Account, Other
 from darrm.accounting.ledger_state import NOTHING_CHARGED, State
 from darrm.errors import BudgetError, InputError
+from darrm.numerics.printed import left
 
 ABOVE = "The ledger records charges above its budget. Count it as spent."
 CHOSEN_ALONG_THE_WAY = (
@@ -25,8 +26,8 @@ def check_left(n: int, released: int, allowed: int) -> None:
     """`BudgetError` if ``n`` labels more than ``released`` are more than ``allowed``."""
     if released + n > allowed:
         raise BudgetError(
-            f"{_labels(n)} would overspend: {released} of {allowed} are released. {max(allowed - released, 0)} are "
-            f"left. {NOTHING_CHARGED}"
+            f"{_labels(n)} would overspend: {released} of {allowed} are released. "
+            f"{left(max(allowed - released, 0))} {NOTHING_CHARGED}"
         )
 
 

@@ -24,7 +24,7 @@ from darrm.accounting.theorems import MOST_LABELS
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import rounded_up
-from darrm.numerics.printed import exactly
+from darrm.numerics.printed import exactly, left
 
 MOST_BESIDE = 10_000  # labels of noisy max beside other charges that are counted
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
@@ -44,8 +44,8 @@ def check(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels) and state.voters == "fresh":
         allowed = _allowed_beside(state, account)
         if account.charged > allowed:
-            left = f" {max(allowed - (account.charged - n), 0)} are left.{delta_alone(state, account)}"
-            raise _refused(state, account, n, left)
+            more = f" {left(max(allowed - (account.charged - n), 0))}{delta_alone(state, account)}"
+            raise _refused(state, account, n, more)
         return
     if not are_the_same(state):
         raise InputError(

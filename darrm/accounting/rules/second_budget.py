@@ -14,7 +14,7 @@ from darrm.accounting.accounts import Account, Labels, NoisyLabels
 from darrm.accounting.ledger_state import NOTHING_CHARGED, State
 from darrm.accounting.releases import certified_of_any_voters
 from darrm.errors import BudgetError, InputError
-from darrm.numerics.printed import exactly
+from darrm.numerics.printed import exactly, left
 from darrm.problem.decision import AnyProblem
 
 Remaining: TypeAlias = Callable[[State, Labels | NoisyLabels], int | None]  # of a rule, within one budget
@@ -55,7 +55,7 @@ def left_in_print(state: State, account: Account, n: int, remaining: Remaining) 
     if not isinstance(account, Labels):
         return ""
     before = replace(account, charged=account.charged - n)
-    return f" {within_both(state.with_account(before), before, remaining)} are left."
+    return f" {left(within_both(state.with_account(before), before, remaining) or 0)}"
 
 
 def _otherwise(state: State, account: Account) -> Iterator[tuple[State, Labels | None]]:

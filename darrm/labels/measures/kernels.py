@@ -21,6 +21,7 @@ from darrm.labels.mechanisms.label_proportions import GeometricLabelProportions
 from darrm.mechanisms.labelled_bag import check_unused_features
 from darrm.numerics import leave_one_out
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import counted
 from darrm.problem.noise_function import noise_function
 
 
@@ -121,7 +122,7 @@ class CountKernel:
     def kernel(self, k: int) -> Array:
         """Pr[output = o | l ones], shape (k + 1, outcomes): [l, o]; only for its own k."""
         if whole("k", k) != self.k:
-            raise InputError(f"k must be {self.k}: eta has one value for each of {self.k} labels. Got {k}.")
+            raise InputError(f"k must be {self.k}: eta has one value for each of {counted(self.k, 'label')}. Got {k}.")
         return self._probabilities
 
     def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
