@@ -1372,3 +1372,10 @@ def test_rules_have_their_new_names_whatever_they_were_called(
         assert Ledger(tmp_path / f"{name}.db").status()["rule"] == new
     assert main(["ledger", "create", "x.db", "--rule", "other", "--total-epsilon", "1", "--total-delta", "0"]) == 2
     assert "in-advance" in capsys.readouterr().err
+
+
+def test_a_path_that_is_taken_is_refused_before_long_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ledger.db").write_bytes(b"")
+    monkeypatch.setattr("darrm.accounting.ledger.new_state", lambda *given: pytest.fail("the budget was composed"))
+    with pytest.raises(darrm.InputError, match="exists already"):
+        Ledger.create(tmp_path / "ledger.db", None, total_epsilon=1, total_delta=0, voters="fresh", rule="in-advance")
