@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from darrm.baselines.entries import second_of
 from darrm.numerics.printed import at_most, counted
 from darrm.problem.groups import rests_on
 from darrm.problem.model import VoterModel
@@ -322,6 +321,8 @@ def _certificates(row: Entry) -> list[Certificate]:
 
 def _totals(row: Entry, comparison: Comparison) -> list[str]:
     """The totals of all labels, of each kind of change; those above their budgets marked, and those that bind."""
+    from darrm.baselines.entries import second_of  # which loads numpy
+
     held = [[(own.spent, own.total_epsilon) for own in row.of.values()] or [(row.total, comparison.total_epsilon)]]
     if _known(comparison):
         each = [(own.fallback, second_of(comparison, own.total_epsilon)) for own in row.of.values()]

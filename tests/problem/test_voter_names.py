@@ -213,7 +213,7 @@ def test_the_command_line_names_voters(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["2:1:anna", "1:.5:eve"], "--group 2:1:anna: names must be a list of 2"),
+        (["2:1:anna", "1:.5:eve"], "names of --group 2:1:anna must be a list of 2 different names"),
         (["2:1:anna,ben", "1:.5:ben"], "'ben' twice"),
         (["2:1:anna,ben", "1:.5"], "Either all voters must have names"),
         (["2:1", "1:.5", "--columns", "anna,ben"], "--columns must be a list of 3 different names"),
