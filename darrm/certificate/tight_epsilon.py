@@ -14,6 +14,7 @@ from darrm.problem.limits import Limit, Problem
 _STEPS = 20  # Newton steps; six are typical
 _CLOSE = Decimal(2.0**-50)
 _NEARLY = Decimal(2.0**-30)
+_NOTHING = Decimal("1e-40")  # an epsilon that needs no digits
 
 
 def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> float:
@@ -86,7 +87,7 @@ def _bisected(certified: Callable[[Decimal], bool], low: Decimal, high: Decimal)
     """A certified epsilon close to the least one; infinite if ``high`` is not certified."""
     if not certified(high):
         return math.inf
-    while high - low > high * _CLOSE:
+    while high - low > max(high * _CLOSE, _NOTHING):
         middle = (low + high) / 2
         low, high = (low, middle) if certified(middle) else (middle, high)
     return rounded_up(high)

@@ -10,6 +10,7 @@ import pytest
 from oracles import exact
 
 import darrm
+from darrm.certificate import tight_epsilon
 from darrm.certificate.protocol import WorstCase, largest
 from darrm.certificate.separation import CornerSeparation
 from darrm.problem.limits import guarantee
@@ -372,3 +373,15 @@ def test_the_least_excess_is_refused(epsilon: float) -> None:
     assert not certificate.holds
     assert 0 < certificate.needed_delta < 1e-14
     assert certificate.tight_epsilon > 2 * epsilon
+
+
+def test_an_epsilon_near_nothing_ends_the_bisection() -> None:
+    """Of a delta that every epsilon above 0 keeps, and 0 itself does not by rounding."""
+    asked: list[Decimal] = []
+
+    def certified(epsilon: Decimal) -> bool:
+        asked.append(epsilon)
+        return epsilon > 0
+
+    assert 0 < tight_epsilon._bisected(certified, Decimal(0), Decimal(1)) < 1e-39
+    assert len(asked) < 200
