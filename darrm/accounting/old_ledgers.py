@@ -105,6 +105,8 @@ def _state(content: dict[str, Any], path: Path) -> tuple[State, list[dict[str, A
     kept = {name: value for name, value in content.items() if name not in ("sha256", "notes", "ids")}
     known = content.get("ids", {"labels": 0, "batches": 0})
     try:
+        if type(known["batches"]) is not int:
+            raise TypeError(known["batches"])
         notes = [{"name": note["name"], "note": note["note"], "charged": note["charged"]} for note in content["notes"]]
         counts = Counter[str]()
         for note in notes:
