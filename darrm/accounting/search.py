@@ -56,8 +56,6 @@ class Budget:
         Whether the time is over: the total of a design is then that found for its table, without its guarantee.
     second : bool
         Whether the last `cost` was that of the second budget, which is then asked first.
-    raised : dict from str to float
-        The largest parameter found of a mechanism, by its name, with which another search of it begins.
     """
 
     queries: int
@@ -69,14 +67,13 @@ class Budget:
     of: Mapping[str, float] = field(default_factory=dict)
     late: bool = False
     second: bool = field(default=False, init=False, repr=False, compare=False)
-    raised: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
         """The budget with that share of its epsilons."""
         of = {name: epsilon * share for name, epsilon in self.of.items()}
         made = replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
-        made._totals, made.raised = self._totals, self.raised
+        made._totals = self._totals
         return made
 
     def own(self, kind: str) -> float:

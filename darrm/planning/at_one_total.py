@@ -152,11 +152,9 @@ class _Compared:
 
         Of a family with `Family.mixed` also the largest share of the one that would equal the plan, if that is better.
         """
-        family, known = baseline.family(self.setting.model, self.setting.objective), self.budget.raised
-        near = None
-        if baseline.name not in known or family.mixed is not None:
-            near = as_costly(self.setting, family, self.cost)
-        found = self._largest(family, known.get(baseline.name, family.guess if near is None else near))
+        family = baseline.family(self.setting.model, self.setting.objective)
+        near = as_costly(self.setting, family, self.cost)
+        found = self._largest(family, family.guess if near is None else near)
         if family.mixed is not None and near is not None:
             mixed = family.mixed(near)
             found = found + self._largest(mixed, mixed.guess)

@@ -333,7 +333,6 @@ class _Search:
                 start = least = equal
             spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first)
             if spent is not None:
-                self.budget.raised[baseline.name] = spent.parameter
                 self._take_table(spent.release.table)
 
     def _made(self, votes: Setting, epsilon: float | None, profile: Sequence[tuple[float, float]]) -> Design:
