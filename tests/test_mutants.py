@@ -58,6 +58,7 @@ def live(module: ModuleType, name: str) -> FunctionType:
 @functools.cache
 def memories(modules: frozenset[str]) -> list[Any]:
     """What keeps answers in those modules, all that are loaded."""
+    gc.unfreeze()  # what is frozen is not listed
     found = (one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper))
     return [one for one in found if one.__module__ in modules]
 

@@ -430,7 +430,7 @@ def test_a_ledger_of_everything(
         (["--noise-multiplier", "0"], "noise_multiplier must be"),
         (["--noise-multiplier", "1", "--sampling-rate", "2"], "sampling_rate must be"),
         (["--noise-multiplier", "1", "--steps", "2.5"], "steps must be"),
-        (["--epsilon", "1", "--adjacency", "replace-one", "--times", "0"], "n must be"),
+        (["--epsilon", "1", "--adjacency", "replace-one", "--times", "0"], "--times must be"),
         (["--epsilon", "1", "--adjacency", "replace-one", "--note", "two\nlines"], "note must be"),
         (["missing.json"], "missing.json could not be read"),
     ],

@@ -69,7 +69,8 @@ def read(name: Path) -> tuple[list[str], list[list[int | None]], list[int | None
                 if len(row) > len(header) and not "".join(row[len(header) :]).strip():
                     row = row[: len(header)]
                 if len(row) != len(header):
-                    raise Refused(f"{at}: {len(row)} columns where the header has {len(header)}. Fix that line.")
+                    columns = f"{len(row)} column{'' if len(row) == 1 else 's'}"
+                    raise Refused(f"{at}: {columns} where the header has {len(header)}. Fix that line.")
                 for j in range(first, len(row)):
                     if vote(row[j]) is None:
                         if not "".join(row).strip():

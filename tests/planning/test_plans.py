@@ -420,7 +420,7 @@ class TestStopped:
         ({"base_accuracy": 1.5}, "base_accuracy must be"),
         ({"base_accuracy": [0.8, 0.9]}, "base_accuracy must be"),
         ({"base_accuracy": np.array([1.0, 2.0])}, "base_accuracy must be"),
-        ({"base_accuracy": None}, "Pass the accuracy of the voters"),
+        ({"base_accuracy": None}, "The accuracy of the voters must be one of"),
         ({"base_accuracy": None, "accuracy": [0.8, 0.7]}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": np.array([0.8, 0.7])}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": math.nan}, "accuracy"),
@@ -428,7 +428,7 @@ class TestStopped:
         ({"base_accuracy": None, "accuracy": [[1.0, 2.0]]}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": "much"}, "accuracy must be"),
         ({"ordered": math.nan}, "ordered must be True or False"),
-        ({"accuracy": [0.8]}, "Pass the accuracy of the voters"),
+        ({"accuracy": [0.8]}, "The accuracy of the voters must be one of"),
         ({"voters": "fixed"}, "base_accuracy is for fresh voters"),
         (  # first, for to make the voters fresh would undo the accuracy in place of base_accuracy
             {

@@ -252,7 +252,7 @@ def test_what_compares_as_equal_is_not_served_for_another_question(client: Any) 
     """An accuracy alone goes with any number of classes, and equals the same with a prior of two."""
     values = {**CLASSES, "count1": "3"}
     assert get(client, "/release/design", **values).status_code == 200
-    assert "for 2 classes by its prior" in errors(get(client, "/release/design", **values, truths=".5,.5"))["solve"]
+    assert "must be 3 probabilities" in errors(get(client, "/release/design", **values, truths=".5,.5"))["truths"]
     assert get(client, "/release/design", **values, objective="plurality").status_code == 200
     assert "majority is for two classes" in str(errors(get(client, "/release/design", **values, objective="majority")))
     # Names of voters are no part of what groups are equal by.
