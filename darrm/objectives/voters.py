@@ -77,11 +77,7 @@ class OfVoters(Objective):
         """`InputError` unless the costs are those of the problem's answers; ``self`` has been spelled out."""
 
     def of(self, problem: ByGroups) -> Self:
-        if len(self.confusion) != len(problem.groups):
-            raise InputError(
-                f"accuracy must have one entry for each of {counted(len(problem.groups), 'group')}. Got "
-                f"{len(self.confusion)}."
-            )
+        self._check_groups(len(problem.groups))
         if self.classes not in (None, problem.n_classes):
             parts = " and ".join(name for name, sizes in self.said().items() if sizes)
             raise InputError(
@@ -91,6 +87,12 @@ class OfVoters(Objective):
         own = self._spelled(problem.n_classes)
         own.check_answers(problem)
         return own
+
+    def _check_groups(self, number: int) -> None:
+        if len(self.confusion) != number:
+            raise InputError(
+                f"accuracy must have one entry for each of {counted(number, 'group')}. Got {len(self.confusion)}."
+            )
 
     def chances(self, problem: ByGroups) -> Array:
         """Pr[truth = y, n] for all counts n; shape (n_classes, *problem.table_shape), sums to 1."""
@@ -126,6 +128,7 @@ class OfVoters(Objective):
         return near(np.array(self.prior)) and all(map(exchangeable, tables))
 
     def with_present(self, present: Sequence[int]) -> OfVoters:
+        self._check_groups(len(present))
         kept = tuple(table for table, count in zip(self.confusion, present, strict=True) if count)
         return replace(self, confusion=kept)  # type: ignore[type-var]  # both kinds are dataclasses
 
