@@ -180,11 +180,13 @@ class GroupSeparation:
 
     def worst(self, *epsilons: Decimal) -> list[WorstCase]:
         """The worst of `worst_cases` at each epsilon; the cases of the other blocks are not spelled out."""
-        by_block = [self._worst(block, epsilons) for block in self._blocks()]
-        return [
-            self._case(*max(found, key=lambda one: self._with_failures(one[-1])))
-            for found in zip(*by_block, strict=True)
-        ]
+        worst: list[tuple[_Block, int, int, Any]] = []
+        for block in self._blocks():
+            found = self._worst(block, epsilons)
+            # Of tables that are not kept, the worst blocks alone stay in memory.
+            pairs = zip(worst or found, found, strict=True)
+            worst = [max(pair, key=lambda one: self._with_failures(one[-1])) for pair in pairs]
+        return [self._case(*found) for found in worst]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of the cases that `GroupSearch` finds; of all cases in decimals, and where it does not apply."""

@@ -5,6 +5,7 @@ import decimal
 import itertools
 import math
 import time
+import weakref
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -228,6 +229,23 @@ def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) 
     kept = darrm.verify(table, problem)
     monkeypatch.setattr(groups, "_KEPT", 0)
     assert darrm.verify(table, problem) == kept
+
+
+def test_of_tables_that_are_not_kept_the_worst_alone_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = DecisionProblem([VoterGroup(3, 0.5), VoterGroup(3, 1.0)], 0.7, 0.2)
+    search = GroupSeparation(np.random.default_rng(11).random(problem.table_shape), guarantee(problem))
+    search._keep = False
+    searched, alive, own = [], [], search._worst
+
+    def watched(block: Any, epsilons: Any) -> Any:
+        searched.append(weakref.ref(block.tables.difference))
+        alive.append(sum(one() is not None for one in searched))
+        return own(block, epsilons)
+
+    monkeypatch.setattr(search, "_worst", watched)
+    search.worst(Decimal(1), Decimal(2))
+    assert len(searched) == 16
+    assert max(alive) < 8
 
 
 @pytest.mark.thorough
