@@ -62,8 +62,9 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     * Renyi: the optimum under a Renyi divergence, of orders near that at which Renyi DP is least; best where labels are
       many and voters private by themselves, or answers more than two. With a known randomizer it is that of the true
       answers; under a second budget another one, of the same voters as any voters, is limited too;
-    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP, where several voters are affected or
-      voters have a delta. It is then better by up to 4 percent, and else by less than .01 percent;
+    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP. It is better by up to 4 percent where
+      several voters are affected or voters have a delta. Else it was better by less than .01 percent where it was
+      measured, and is left out if the Renyi optima were found and groups have one budget;
     * pure: the optimum under (epsilon, 0), best where labels are few;
     * the baselines of `darrm.baselines.registry.tried`, which are not optima, where they are better than all of
       these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes and tuned
@@ -201,6 +202,7 @@ class _Search:
         parts, each, mu, enough = self._parts(votes, total), total[0] / self.budget.queries, 0.0, False
         if total[1] > 0:
             enough = self._renyi(votes, total, parts) and not self._failing and votes.model.max_affected == 1
+            enough = enough and self.best is not None  # else a Gaussian optimum may be the first within the budget
             mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
         epsilon = max(each, 0.8 * mu) * (1 - 1e-9)
         if self.budget.of:
