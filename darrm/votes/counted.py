@@ -165,8 +165,8 @@ def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> Iterator[
     own = [places.get(compared(each)) for each in names]
     if None in own:
         raise InputError(
-            f"{name} must have a column of counts for each class: {in_words(names)}. Got {_some(header)}. Add one for "
-            f"{names[own.index(None)]}."
+            f"{name} must have a column of counts for each class, whose name is the class: {in_words(names)}. Got "
+            f"{_some(header)}. Add one for {names[own.index(None)]}, or give the column of its counts that name."
         )
     strange = set(places.values()) - {*own, places.get("id"), places.get("label")}
     strange = {at for at in strange if header[at].strip()}

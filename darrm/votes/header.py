@@ -159,11 +159,12 @@ class Columns:
         ]
         if len(self.names) == 1 and re.search(r"[ |:]", self.names[0]):
             hint = " Separate columns by commas, semicolons or tabs."
-        elif isinstance(K, int) and n == K + 1:
-            hint = (
-                f" One is too many: call {votes[0]} id if it holds ids, or {votes[-1]} label if it holds true answers, "
-                "or delete it."
-            )
+        elif isinstance(K, int) and K < n <= 2 * K:  # with more it is rather the votes of others
+            ways = [f"call {votes[0]} id if it holds ids"] * (n == K + 1 and (self.id is None or self.index))
+            ways += [f"call {votes[-1]} label if it holds true answers"] * (n == K + 1 and self.label is None)
+            ways += ["delete what holds no votes", "name those of votes (darrm release --columns)"]
+            many = "One is" if n == K + 1 else f"{n - K} are"
+            hint = f" {many} too many: {', '.join(ways[:-1])}, or {ways[-1]}."
         elif taken and not (isinstance(K, int) and n > K):
             hint = f" Column {' and column '.join(taken)}."
         wanted = "at least 1" if K is None else f"K = {K}"

@@ -66,7 +66,12 @@ def test_a_label_is_never_absent(path: Path, label: str) -> None:
     [
         ("a|b|c", "Separate columns by commas, semicolons or tabs"),
         ("x1,no,yes,no", "Its first line, x1, no, yes, no, may be a row of votes"),
-        ("name,a,b,c", "One is too many: call name id if it holds ids, or c label if it holds true answers"),
+        ("name,a,b,c", "One is too many: call name id if it holds ids, call c label if it holds true answers, delete"),
+        (
+            "id,name,a,b,c",
+            "One is too many: call c label if it holds .*, or name those of votes .darrm release --columns",
+        ),
+        ("x,name,a,b,c", "2 are too many: delete"),
         ("ID,a,b", r"Got 2: a, b\. Column ID is taken for the id\.$"),
         ("a,b", "Got 2: a, b.$"),
     ],

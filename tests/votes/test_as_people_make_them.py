@@ -219,7 +219,8 @@ CASES: dict[str, Case] = {
         {"task": [1, 1], "worker_id": [0, 1], "label": [0, 1]}, "pivot.*columns='worker_id', values='label'", K=None
     ),
     "one too many": Case(
-        {"query": ["a", "b"]} | ROWS, "Got 4: query, v1, v2, v3. One is too many: call query id if it holds ids, or v3"
+        {"query": ["a", "b"]} | ROWS,
+        "Got 4: query, v1, v2, v3. One is too many: call query id if it holds ids, call v3",
     ),
     "one too few": Case({"ID": ["a", "b"], "v1": [0, 1], "v2": [1, 1]}, "Got 2: v1, v2. Column ID is taken for the id"),
     "two ids": Case({"id": ["a", "b"], "ID": ["c", "d"]} | ROWS, "several columns for the id: id, ID"),

@@ -93,7 +93,7 @@ def test_many_classes_are_sparse(path: Path) -> None:
     [
         (
             "id,cat,dog\na,1,2\n",
-            r"a column of counts for each class: cat, dog or fox\. Got id, cat, dog\. Add one for f",
+            r"for each class, whose name is the class: cat, dog or fox\. Got id, cat, dog\. Add one for fox, or",
         ),
         ("cat,dog,fox,owl\n1,2,0,1\n", "the column owl, which is not a class"),
         ("cat,dog,fox,cat\n1,2,0,1\n", "the column cat twice"),
