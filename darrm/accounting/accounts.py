@@ -27,7 +27,7 @@ from darrm.numerics.printed import at_least, exactly
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import plain_values
-from darrm.problem.limits import adjacency_in_print, by_kind
+from darrm.problem.limits import adjacency_in_print, by_kind, epsilon_in_print
 from darrm.storage.sealed_json import finite
 
 # Neighbouring relations where one data set has a record more: the direction is the same in all charges.
@@ -106,7 +106,7 @@ class Labels:
         voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
         if self.problem.n_classes > 2:
             voters += f" on {self.problem.n_classes} classes"
-        each = by_kind(self.problem, lambda kind: f"({at_least(kind.release_epsilon)}, {exactly(kind.delta)})-DP")
+        each = by_kind(self.problem, lambda kind: f"({at_least(epsilon_in_print(kind))}, {exactly(kind.delta)})-DP")
         return f"labels of {voters}, each label {each} (design {self.short_name})"
 
     @property

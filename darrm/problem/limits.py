@@ -188,6 +188,14 @@ def losses(affected: tuple[Affected, ...]) -> Decimal:
         return total
 
 
+def epsilon_in_print(kind: Any) -> float:
+    """The epsilon of one release; that of the affected votes, which also holds, where only rounding puts it above."""
+    exact, most = losses(kind.affected), kind.release_epsilon
+    votes = float(exact)
+    stands = votes >= exact and not any(own.Delta for own in kind.affected)
+    return votes if stands and votes < most <= votes * (1 + 1e-9) else float(most)
+
+
 def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple[float, float], ...]:
     """The given points as pairs (epsilon, delta) of floats; `InputError` if they are not."""
     try:

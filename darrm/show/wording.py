@@ -78,15 +78,9 @@ def rule(name: str) -> str:
 
 def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
     """(epsilon, delta) of one release in print, rounded up; of every kind of change, if each has its own."""
-    return limits.by_kind(problem, lambda kind: f"({at_least(_epsilon(kind))}, {at_least(kind.delta, 4)})-DP")
-
-
-def _epsilon(kind: MajorityProblem | DecisionProblem) -> float:
-    """The epsilon of one release; that of the affected votes, which also holds, where only rounding puts it above."""
-    exact, most = limits.losses(kind.affected), kind.release_epsilon
-    votes = float(exact)
-    stands = votes >= exact and not any(own.Delta for own in kind.affected)
-    return votes if stands and votes < most <= votes * (1 + 1e-9) else most
+    return limits.by_kind(
+        problem, lambda kind: f"({at_least(limits.epsilon_in_print(kind))}, {at_least(kind.delta, 4)})-DP"
+    )
 
 
 def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:

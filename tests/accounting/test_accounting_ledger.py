@@ -32,6 +32,7 @@ from darrm.accounting.ledger_store import Store
 from darrm.accounting.old_ledgers import import_ledger
 from darrm.cli import main
 from darrm.errors import RecoveredLabelsWarning
+from darrm.show.wording import guarantee
 from darrm.storage import sealed_json
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
@@ -157,6 +158,13 @@ def test_a_check_says_what_a_charge_would_and_charges_nothing(book: Ledger, desi
     book.check(design, ids=["c"])
     book.charge(design, allowed - 2, ids=map(str, range(allowed - 2)))
     assert book.released(design) == allowed
+
+
+def test_a_ledger_states_the_epsilon_of_one_label_as_releases_do() -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1 + 1.02e-12, max_affected=1)
+    made = darrm.DecisionDesign(problem, [0.5] * 4, darrm.objectives.truth([0.7]))
+    assert f"each label {guarantee(problem)} (design" in account_of(made, None, "replace-one", "fresh").said
+    assert guarantee(problem) == "(1, 0)-DP"
 
 
 def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
