@@ -25,9 +25,11 @@ def within_the_budget(cost: float, state: State) -> float:
 def check_left(n: int, released: int, allowed: int) -> None:
     """`BudgetError` if ``n`` labels more than ``released`` are more than ``allowed``."""
     if released + n > allowed:
+        more = max(allowed - released, 0)
+        remedy = f" Leave out {n - more} or more." if more else ""
         raise BudgetError(
-            f"{_labels(n)} would overspend: {released} of {allowed} are released. "
-            f"{left(max(allowed - released, 0))} {NOTHING_CHARGED}"
+            f"{_labels(n)} would overspend: {released} of {allowed} are released. {left(more)} "
+            f"{NOTHING_CHARGED}{remedy}"
         )
 
 
