@@ -31,7 +31,10 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
         if min(each) >= 0 and max(each) <= 1 and (values == values[::-1]).all():  # the last not if one is NaN
             return np.asarray(values + 0.0)  # the usual case, in a fraction of the time; what fails is named below
     size: str | int = "K + 1" if K is None else K + 1
-    table = array("gamma", values, (size,), 0, 1, "[]", hint="Pass gamma(0), ..., gamma(K).")
+    hint = "Pass gamma(0), ..., gamma(K)."
+    if K is not None and getattr(values, "shape", None) == ((K + 1) // 2,):
+        hint += " From a solution x of darrm.linear_program, program.gamma(x) makes them."
+    table = array("gamma", values, (size,), 0, 1, "[]", hint=hint)
     K = table.size - 1
     if not K:
         raise InputError("gamma must have shape (K + 1,), K >= 1. Got one number. Pass gamma(0), ..., gamma(K).")

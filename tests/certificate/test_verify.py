@@ -360,6 +360,8 @@ def test_a_function_of_the_number_of_ones_is_a_table_too() -> None:
     assert darrm.expected_error(lambda l: 0.1, [0.7] * 5) == darrm.expected_error(made.gamma, [0.7] * 5)
     with pytest.raises(darrm.InputError, match=r"gamma must be symmetric, gamma\(l\) = gamma\(K - l\)"):
         darrm.verify(lambda l: l / 5, problem)
+    with pytest.raises(darrm.InputError, match=r"Got shape \(3,\)\. .* program\.gamma\(x\) makes them"):
+        darrm.verify(darrm.linear_program(problem).c, problem)
     groups = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], epsilon=1.0)
     with pytest.raises(darrm.InputError, match=r"release must be numbers of shape \(3\)?,?\)?.* Got <function"):
         darrm.verify(lambda l: 0.5, groups)
