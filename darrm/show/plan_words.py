@@ -166,10 +166,9 @@ def remarks(plan: Plan) -> list[str]:
             "by randomized response --base-accuracy (base_accuracy=)."
         )
     if not math.isnan(plan.none):
-        said.append(
-            f'A label is "none" with probability {plan.none:.4f}, and counts as wrong then. The expected cost of a '
-            f"label is {plan.cost:.4f}, which the plan minimises."
-        )
+        how = f'A label is "none" with probability {plan.none:.4f}, and counts as wrong then.'
+        how = how if plan.none else 'No label is "none".'
+        said.append(f"{how} The expected cost of a label is {plan.cost:.4f}, which the plan minimises.")
     cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")

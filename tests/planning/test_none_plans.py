@@ -115,6 +115,7 @@ def test_where_no_table_fits_the_better_is_taken(beyond: darrm.planning.Plan, tm
     dear = darrm.plan(teachers(60), classes=20, accuracy=0.3, none=0.9, queries=20, total_epsilon=8, total_delta=1e-5)
     assert isinstance(dear.chosen, GaussianNoisyMax)
     assert dear.none == 0
+    assert any(remark.startswith('No label is "none". The expected cost') for remark in plan_words.remarks(dear))
     assert dear.cost == pytest.approx(dear.wrong)
 
 
