@@ -86,8 +86,8 @@ def _is_for_another(state: State, account: Account, where: object) -> InputError
     """The refusal of what is not of the ledger's one design or noisy max, with what to do instead."""
     if state.voters == "fresh" or state.noisy:
         remedy = (
-            "A second ledger has its own budget, and the two budgets add up if no row of votes has a label in "
-            'both. Or make one ledger by the rule "in-advance".'
+            "Pass what it was made for, or another ledger. A second ledger has its own budget, and the two budgets add "
+            'up if no row of votes has a label in both. Or make one ledger by the rule "in-advance".'
         )
     else:
         labels = [*state.designs.values(), *([account] if isinstance(account, Labels) else [])]

@@ -221,7 +221,7 @@ def _of_trial(path: Path, design: Design, M: Any) -> Parties:
     from darrm.interop import Parties
 
     problem = design.problem
-    m = whole("M", M, 3, problem.K, allowed=f"(at least 3 parties, at most one for each of the {problem.K} voters)")
+    m = whole("-M", M, 3, problem.K, allowed=f"(at least 3 parties, at most one for each of the {problem.K} voters)")
     first = partial(votes.blocks, path, K=problem.K, names=problem.names, absent=design.absent)
     voters = problem.voters or next(first()).voters
     ends = [i * problem.K // m for i in range(m + 1)]

@@ -54,6 +54,9 @@ def check_kind(path: Path, expected: str) -> None:
         hint = "Rename it: tables end in .csv, .jsonl or .parquet."
     elif "darrm" not in hint:  # no command that reads it
         hint = f"{hint} Pass {wanted}.".lstrip()
+    elif expected in ("votes", "ledger") and kind != "old ledger" and hint.startswith("Run: "):
+        # Given beside a design, so another file was meant, rather than another command.
+        hint = f"Pass {wanted}. To look at this file, run: {hint[5:]}"
     raise InputError(f"{path} is {what}, not {wanted}. {hint.format(file=shlex.quote(str(path)))}") from None
 
 

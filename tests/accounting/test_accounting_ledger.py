@@ -723,7 +723,7 @@ def test_a_ledger_of_an_earlier_darrm_says_how_to_import_it(tmp_path: Path, desi
 
 def test_a_design_file_is_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
     design.save(tmp_path / "design.json")
-    refused(tmp_path / "design.json", design, "is a design file, not a ledger. Run: darrm verify")
+    refused(tmp_path / "design.json", design, "is a design file, not a ledger. Pass a ledger. .* run: darrm verify")
 
 
 def test_a_missing_file_and_a_folder_are_refused(used: Path, design: darrm.Design, tmp_path: Path) -> None:
