@@ -23,7 +23,7 @@ def ordinary(design: darrm.Design) -> bool:
     delta_counts = problem.Delta == 0 or problem.Delta >= 1e-9
     if not (delta_counts and problem.delta <= 0.99 and problem.epsilon >= 1e-6 and epsilon <= 300):
         return False
-    # What a millionth of the tight epsilon changes must be more than rounding; with voters at (D,0) alone it is nothing.
+    # What a millionth of the tight epsilon changes must be more than rounding; with voters at (D,0) it is nothing.
     tight = min(epsilon, certificate.tight_epsilon)
     return certificate.probabilities[1] * math.expm1(tight * 1e-6) * math.exp(tight) > 2 * certificate.rounding
 
