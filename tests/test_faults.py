@@ -323,6 +323,7 @@ def fill(path: Path, room: int) -> None:
         file.truncate(max(0, file.tell() - room))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", WRITES)
 def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(full_disk)
@@ -358,6 +359,7 @@ def test_a_folder_that_cannot_be_written_to(read_only: Path, what: str, capsys: 
     assert contents(read_only) == before
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_half_way(full_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Labels that need more room than there is: none is charged, none stays."""
     os.chdir(full_disk)
@@ -730,6 +732,7 @@ READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", READERS)

@@ -339,6 +339,7 @@ def delta_of(mu: float, epsilon: float) -> float:
     return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
 
 
+@pytest.mark.thorough
 def test_envelope_agrees_with_dp_accounting() -> None:
     """The same profile, given to an accountant as a dominating pair, costs the same."""
     pytest.importorskip("dp_accounting")
@@ -487,6 +488,7 @@ def test_a_plan_for_fixed_voters_has_noise_only_below_their_price() -> None:
     assert 0 < one.disagreement < 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("most", [60, 10**6])
 def test_coarse_grids_count_no_label_that_finer_ones_do_not(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     label, grids = design_of("monotone"), list[int]()
@@ -504,6 +506,7 @@ def test_coarse_grids_count_no_label_that_finer_ones_do_not(most: int, monkeypat
     assert fresh.labels_within(label, 9.0, 0.05, most) == found >= 60
 
 
+@pytest.mark.thorough
 @pytest.mark.every
 @pytest.mark.parametrize(
     "total",
@@ -594,6 +597,7 @@ def test_a_tiny_budget_takes_no_memory() -> None:
         assert max_queries(design, 1e-10, 0.3, voters=voters) >= 1
 
 
+@pytest.mark.thorough
 def test_only_the_falling_part_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     design = darrm.solve(K=11, m=3, epsilon=0.1)
     one = region(design.gamma, design.problem)

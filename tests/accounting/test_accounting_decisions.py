@@ -186,6 +186,7 @@ def one_floor(table: Floats) -> float:
     return min(float(table.min()), 1 - float(table.max()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("Delta", [0.0, 0.01])
 @pytest.mark.parametrize("max_affected", [1, 3])
 def test_one_group_is_what_the_first_engine_says(Delta: float, max_affected: int) -> None:
@@ -469,6 +470,7 @@ def test_a_set_of_fixed_voters_fails_as_often_as_its_own_voters() -> None:
 STEEP, EVEN_FOR_MANY = [[0.1, 0.4, 0.8], [0.0, 0.45, 0.85]], [[0.3, 0.31, 0.32], [0.5, 0.51, 0.52]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("one", "many", "rows"),
     [

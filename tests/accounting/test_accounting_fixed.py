@@ -153,6 +153,7 @@ def test_one_voter_answers_best(Q: int, Delta: float) -> None:
         assert max(failure(P, P_neighbour, epsilon), failure(P_neighbour, P, epsilon)) <= Delta + 1e-14
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("Q", [1, 2, 3])
 @pytest.mark.parametrize("K", [2, 3, 4, 5])
@@ -168,6 +169,7 @@ def test_no_loss_beyond_the_models(K: int, Q: int, epsilon: float) -> None:
                     assert found.loss >= epsilon * (1 - 1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_affected", [1, 2, 3])
 def test_no_loss_beyond_the_models_at_a_delta(max_affected: int) -> None:
     epsilon, Delta, delta = 2.0, 1e-3, 1e-2
@@ -284,6 +286,7 @@ def composed_excess(counts: Region, a: float, Q: int = 2) -> float:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_affected", [1, 2, 3])
 def test_labels_that_a_budget_pays_for(max_affected: int) -> None:
     """max_queries against brute force: so many labels of fixed voters stay within the budget."""

@@ -52,6 +52,7 @@ def allowed(design: darrm.Design) -> int:
     return max_queries(design, EPSILON, DELTA, voters="fresh")
 
 
+@pytest.mark.thorough
 def test_no_error_sends_a_ledger_to_another_path(
     design: darrm.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +387,7 @@ def test_basic_adds_up_deltas(tmp_path: Path) -> None:
     assert book.status()["released"] == 4
 
 
+@pytest.mark.thorough
 def test_what_is_spent_is_what_the_labels_cost(book: Ledger, design: darrm.Design, allowed: int) -> None:
     assert book.spent() == (0, 0)
     book.charge(design, 3)
@@ -946,6 +948,7 @@ def test_a_name_that_is_taken_meanwhile(tmp_path: Path, forker: Forker, book: Le
     assert taken != "file" or out.read_text() == "of somebody else\n"
 
 
+@pytest.mark.thorough
 @posix
 def test_a_move_that_cannot_be_finished_waits(
     tmp_path: Path, design: darrm.Design, forker: Forker, book: Ledger, monkeypatch: pytest.MonkeyPatch

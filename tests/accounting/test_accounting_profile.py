@@ -149,6 +149,7 @@ def test_a_corner_at_the_floor_is_found() -> None:
     assert (last.x, last.y) == pytest.approx((0.36504, 0.30721), abs=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_profile_is_held() -> None:
     kept = {"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4}
     free, rising = darrm.solve(**kept), darrm.solve(**kept, shape="monotone")  # type: ignore[arg-type]

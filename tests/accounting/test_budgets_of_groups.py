@@ -333,6 +333,7 @@ def test_a_ledger_ends_with_the_first_budget_that_is_spent(tmp_path: Path, desig
     assert other.remaining(design) < allowed  # the other group's budget ends first
 
 
+@pytest.mark.thorough
 def test_one_budget_holds_every_kind_of_change(tmp_path: Path, design: darrm.Design) -> None:
     ledger = Ledger.create(tmp_path / "one.db", design, total_epsilon=2.0, total_delta=1e-6, voters="fresh")
     ledger.charge(design)

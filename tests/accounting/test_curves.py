@@ -204,6 +204,7 @@ def test_together_is_never_below_the_exact_composition(seed: int) -> None:
     assert truth <= found.epsilon(delta) <= truth * (1 + CLOSE) or truth == found.epsilon(delta) == math.inf
 
 
+@pytest.mark.thorough
 def test_directions_are_not_mixed_up() -> None:
     """Composed apart, as one change of the data is the same for all: less than if each were the worse of both."""
     rng = random.Random(5)

@@ -143,6 +143,7 @@ def in_decimals(table: Any, problem: Any) -> F:
     return max(F(0), F(TruthSeparation(table, limit, exact=True).worst(limit.epsilon)[0].bound))
 
 
+@pytest.mark.thorough
 @pytest.mark.first(10)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", [0, *thorough(1, 2)])
@@ -302,6 +303,7 @@ def test_if_all_others_collude_one_voter_is_any_mechanism(K: int) -> None:
     assert one.tight_epsilon == pytest.approx(other.tight_epsilon, abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_more_colluders_cost_more() -> None:
     table = Case((Voters(7, 1.0, 1),)).table(0)
     cases = [Case((Voters(7, 1.0, 1, RESPONSE, c),)) for c in range(7)]
@@ -435,6 +437,7 @@ def test_a_prior_of_votes_is_for_any_voters() -> None:
         )
 
 
+@pytest.mark.thorough
 def test_the_counts_of_two_groups_cost_what_the_worse_one_costs() -> None:
     """Against three adaptive queries of all counts of both groups, whose distributions are listed here."""
 
@@ -472,6 +475,7 @@ def test_the_counts_of_two_groups_cost_what_the_worse_one_costs() -> None:
     assert counts_total(apart, 3, delta) == epsilon_of(among(apart.affected, 3), delta)
 
 
+@pytest.mark.thorough
 def test_counts_of_several_affected_voters_and_of_groups_cost_less_than_votes() -> None:
     """Of one group with two affected voters, and of two groups with one: their rows are listed."""
     group = darrm.VoterGroup(6, 1.0, max_affected=2, randomizer="randomized response", colluders=0)

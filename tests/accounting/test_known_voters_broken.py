@@ -91,6 +91,7 @@ def test_one_epsilon_for_a_private_model_and_its_response() -> None:
     assert max(losses) == pytest.approx(0.565, abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_known_coins_of_the_labels() -> None:
     """They make a table its steps: all that a vote costs, 1.00, if the unanimous vote is a step of its own."""
     table = [F(n, 7) for n in range(8)]

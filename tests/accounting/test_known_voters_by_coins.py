@@ -206,6 +206,7 @@ LONGEST: list[tuple[Release, list[Group], int]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2, 4)
 @pytest.mark.parametrize(("release", "groups", "queries"), [*MANY, *thorough(*LONGER), *slow(*LONGEST)])
 def test_many_labels_are_the_recursion(release: Release, groups: list[Group], queries: int) -> None:

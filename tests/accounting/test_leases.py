@@ -128,6 +128,7 @@ def test_threads_share_a_lease(book: Ledger, design: darrm.Design) -> None:
     assert len(taken) == book.released(design) == 20
 
 
+@pytest.mark.thorough
 @posix
 def test_a_lease_is_of_one_process(book: Ledger, design: darrm.Design) -> None:
     with book.lease(design, 10) as lease:

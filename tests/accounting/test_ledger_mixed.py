@@ -277,6 +277,7 @@ def test_randomized_response_of_no_buckets(tmp_path: Path, buckets: Any) -> None
     unchanged(book(tmp_path / "l.json"), Exception, "", dp.RandomizedResponseDpEvent(0.5, buckets))
 
 
+@pytest.mark.thorough
 def test_labels_of_sampled_records_are_refused(tmp_path: Path, designs: dict[str, Any]) -> None:
     event = dp_event(designs["majority"], voters="fresh", queries=5)
     unchanged(book(tmp_path / "l.json"), darrm.InputError, "cannot account", dp.PoissonSampledDpEvent(0.1, event))
@@ -310,6 +311,7 @@ def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> Non
     assert truth - 5 * GRID <= ledger.spent()[0] <= truth * (1 + 1e-2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("of", [lambda: laplace(pessimistic_estimate=False), lambda: skewed(False)])
 def test_optimistic_distributions_are_refused(tmp_path: Path, of: Callable[[], Any]) -> None:
     optimistic = of()

@@ -118,6 +118,7 @@ def test_many_ids(url: str, design: darrm.Design) -> None:
     assert asked(url, "SELECT count(*) FROM charged") == [(70_000,)]
 
 
+@pytest.mark.thorough
 def test_there_is_one_ledger_at_a_place(url: str, server: postgres.Server, tmp_path: Path) -> None:
     with pytest.raises(darrm.InputError, match=r"has no ledger in the schema .*Run: darrm ledger create"):
         Ledger(url)

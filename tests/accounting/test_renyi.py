@@ -39,6 +39,7 @@ def worst_pair(order: float, rdp: float, delta: float) -> float:
     return worst
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("order", "rdp", "delta"), CASES)
 def test_one_order_proves_as_much_as_it_can(order: float, rdp: float, delta: float) -> None:
     """Not below what some pair needs, and not far above."""
@@ -149,6 +150,7 @@ def test_totals_where_votes_are_too_many_to_list() -> None:
         compose(GaussianNoisyMax(40.0, **votes), 1000, delta=0.0)
 
 
+@pytest.mark.thorough
 def test_noise_of_any_width_has_an_exact_total() -> None:
     """Of Gaussian noise wider than 1e4 only Renyi DP was known."""
     total = compose(GaussianNoisyMax(3e4), 10, delta=1e-5, K=25, classes=3)

@@ -550,6 +550,7 @@ def test_a_ledger_that_was_put_back_does_not_go_on(book: Ledger, design: darrm.D
         next(labels)
 
 
+@pytest.mark.thorough
 def test_blocks_with_ids_go_on_by_their_ids(book: Ledger, design: darrm.Design) -> None:
     assert given([block(["a", "b"]), block(["c"])], book, design) == [2, 1]
     with pytest.warns(ResumedStreamWarning, match="from id 'a' on, were charged before"):

@@ -151,6 +151,7 @@ def turned(halves: list[float], K: int) -> np.ndarray:
     return gamma
 
 
+@pytest.mark.thorough
 def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
     # X' = 0 exactly at 1/4 and 3/4; the worst pair is inside the polygon, at both.
     gamma = turned([19 / 32, 6 / 32, 0], 5)

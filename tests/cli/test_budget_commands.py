@@ -157,6 +157,7 @@ def test_fixed_voters_are_asked_for_their_neighbours(
         assert asked in told
 
 
+@pytest.mark.thorough
 def test_accountants_are_asked_after_for_private_voters_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

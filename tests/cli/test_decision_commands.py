@@ -460,6 +460,7 @@ def test_a_table_of_costs_is_no_rule(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
 
 
+@pytest.mark.thorough
 def test_absent_voters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = str(tmp_path / "absent.json")
     assert main(["solve", *SMALL, "--absent", "--out", path]) == 0

@@ -50,6 +50,7 @@ def ledger(total: float) -> Ledger:
     return Ledger("ledger.json")
 
 
+@pytest.mark.thorough
 def test_rows_and_labels_stay_together(folder: Path) -> None:
     assert release() == 0
     assert Path("labels.csv").read_text(encoding="utf-8").splitlines() == ["id,label", *majorities()]
@@ -109,6 +110,7 @@ def test_the_ledger_is_charged_for_all_rows_or_none(folder: Path, capsys: pytest
     assert not Path("again.csv").exists()
 
 
+@pytest.mark.thorough
 def test_a_ledger_that_is_short_of_one_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = ledger(0.1 * (N - 1) + 0.05)
     capsys.readouterr()
@@ -299,6 +301,7 @@ def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.
         assert "The votes of 2 of them may have had a label before." in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 def test_a_file_without_ids_is_said_to_be_unchecked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger(2.0)
     capsys.readouterr()
@@ -321,6 +324,7 @@ def test_again_needs_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert "--again goes with --ledger" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_no_command_writes_over_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger(2.0)
     assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1")) == 0

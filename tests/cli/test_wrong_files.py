@@ -138,6 +138,7 @@ def test_other_files_are_of_no_kind(tmp_path: Path, content: bytes) -> None:
     assert kind_of(tmp_path) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", OF_DESIGNS)
 def test_in_place_of_a_design(capsys: pytest.CaptureFixture[str], command: str) -> None:

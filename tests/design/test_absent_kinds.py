@@ -174,6 +174,7 @@ def test_the_total_of_a_kind_is_the_recursion_over_all_attendances(classes: int)
     assert alone.upper <= total.of["group 1"].upper < total.of["group 2"].upper
 
 
+@pytest.mark.thorough
 def test_a_change_of_absent_voters_alone_costs_nothing() -> None:
     design = mixed(2)
     there = design.of_kind("group 1").with_present((0, 1))

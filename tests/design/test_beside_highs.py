@@ -135,6 +135,7 @@ def test_an_interrupt_ends_a_run(monkeypatch: pytest.MonkeyPatch, solve: Callabl
     assert solve(LinearProgram(np.ones(2), np.ones((1, 2)), np.ones(1))).status is Status.OPTIMAL  # not after that run
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal: run on Linux or macOS")
 def test_an_interrupt_ends_many_solves_at_their_next_run() -> None:
     """As those of a chain of designs, which run in darrm's own thread together."""

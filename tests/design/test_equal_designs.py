@@ -34,6 +34,7 @@ def test_copies_pickles_and_files_are_equal(design: darrm.Design | darrm.Decisio
     assert len({design, *others}) == 1
 
 
+@pytest.mark.thorough
 def test_others_differ() -> None:
     assert len(set(DESIGNS)) == len(DESIGNS)
     p, gamma = MAJORITY.problem, MAJORITY.gamma.copy()

@@ -115,6 +115,7 @@ def test_threads_share_one_budget() -> None:
         assert sum(pool.map(released, range(3 * model.privacy_.queries))) == model.privacy_.queries
 
 
+@pytest.mark.thorough
 def test_fit_makes_no_ledger_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(darrm.InputError, match=r"does not exist.*ledger_create=True"):
@@ -147,6 +148,7 @@ def test_workers_of_joblib_share_a_ledger(tmp_path: Path) -> None:
     assert ledger.status()["released"] == sum(charge["n"] for charge in ledger.history()) == allowed
 
 
+@pytest.mark.thorough
 def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
     """Who asks it may stop, or charge something else, by its answers: docs/composition.md has what that costs."""
     for rule in ("in-advance", "renyi-filter", "basic-filter"):

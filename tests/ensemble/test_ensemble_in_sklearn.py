@@ -322,6 +322,7 @@ def test_sparse_records_train_the_same_voters(model: PrivateMajorityClassifier, 
         assert np.array_equal(*labels)
 
 
+@pytest.mark.thorough
 def test_sparse_records_are_refused_where_a_voter_takes_none() -> None:
     sparse = scipy.sparse.csr_array(X)
     voters = [LogisticRegression(), DPLogisticRegression(1.0, 1e-5)]

@@ -77,6 +77,7 @@ def trained(*models: Any) -> list[FrozenEstimator]:
 # ---- training
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [fresh, pate, lambda *each: fixed(*each, epsilon=1.0, Delta=0.0)])
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_each_classifier_is_trained_on_its_shard(make: Callable[..., Any], jobs: int | None) -> None:

@@ -219,6 +219,7 @@ def test_exponentials_are_enclosed(x: float) -> None:
         flint.ctx.prec = previous
 
 
+@pytest.mark.thorough
 def test_all_rounding_is_against_the_claim() -> None:
     """With four bits a unit counts: D from above, D' from below, and voters that may do more than they may."""
     rng = np.random.default_rng(8)
@@ -269,6 +270,7 @@ def seen(content: dict[str, Any]) -> bool:
     return bool(found.wrong or found.loose)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("Delta", [0.0, 1e-3])
 def test_it_sees_what_is_wrong(Delta: float) -> None:
     whole = as_read(majority(K=7, m=1.5, epsilon=0.5, Delta=Delta, max_affected=2))
@@ -318,6 +320,7 @@ def test_it_sees_what_is_wrong(Delta: float) -> None:
     assert [name for name, case in wrong.items() if not seen(case)] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DECISIONS)
 def test_every_number_of_a_decision_counts(name: str) -> None:
     """A table drawn towards certainty by a part in 1e9 breaks the guarantee or what the certificate says of it."""

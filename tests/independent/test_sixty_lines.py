@@ -189,6 +189,7 @@ def test_voters_that_cannot_be_are_not_judged(tmp_path: Path, grouped: bool, del
     assert "whole" in error
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "value"),
     [

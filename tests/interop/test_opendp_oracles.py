@@ -117,6 +117,7 @@ def test_noise_of_one_change_costs_as_much(epsilon: float) -> None:
     assert np.abs(np.log(here / there)).max() <= noisy_max.map(1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [0.5, 2.0, 6.0, 40.0])
 def test_gaussian_noisy_max_costs_the_zcdp_of_its_counts(sigma: float) -> None:
     """One changed vote moves two counts by 1, a length of sqrt 2: rho = 1 / sigma^2. The RDP is order times that."""

@@ -117,6 +117,7 @@ def test_rows_with_absent_voters_have_the_law_of_their_attendance(classes: int, 
     assert np.all(np.abs(found - chances) <= 5 * np.sqrt(chances * (1 - chances) / draws) + 1e-12)
 
 
+@pytest.mark.thorough
 def test_one_field_suffices_for_every_attendance() -> None:
     design = darrm.solve(
         darrm.DecisionProblem([GROUP(3, epsilon=1.0)], epsilon=0.7),
@@ -261,6 +262,7 @@ def test_polynomials_are_the_table() -> None:
     np.testing.assert_array_equal(powers @ basis.T % 13, np.eye(5, dtype=np.int64))
 
 
+@pytest.mark.thorough
 def test_the_field_is_large_enough() -> None:
     for name, made in DESIGNS.items():
         circuit = Circuit(made(), 11)

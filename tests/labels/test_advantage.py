@@ -305,6 +305,7 @@ def test_many_bags_are_their_mean() -> None:
         assert total_variation(mechanism, eta).shape == eta.shape
 
 
+@pytest.mark.thorough
 def test_parts_of_many_bags_are_the_whole(monkeypatch: pytest.MonkeyPatch, majority: DaRRM) -> None:
     eta = np.random.default_rng(5).random((11, 5))
     mechanisms = (LLP, GeometricLabelProportions(1), LaplaceLabelProportions(1), RandomizedResponse(1), majority)

@@ -795,6 +795,7 @@ def test_the_loss_of_like_bags_has_its_law(d: int, m: int) -> None:
         assert law.sf(theta) <= 2 ** (d / 2) * (1 + theta / 2) ** (-(m - d + 1) / 2)
 
 
+@pytest.mark.thorough
 def test_all_losses_at_once() -> None:
     # Both propositions are about the singular values of the aggregates' moments in units of the records'.
     rng = np.random.default_rng(19)

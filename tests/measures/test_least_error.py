@@ -23,6 +23,7 @@ def optimum(problem: darrm.MajorityProblem, p: float) -> float:
     return float(darrm.expected_error(gamma, [p] * problem.K))
 
 
+@pytest.mark.thorough
 @pytest.mark.first(2)
 @pytest.mark.parametrize(("K", "m", "epsilon", "Delta"), CASES)
 def test_no_noise_function_is_below(K: int, m: float, epsilon: float, Delta: float) -> None:

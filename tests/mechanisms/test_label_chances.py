@@ -63,6 +63,7 @@ def test_chances_sum_to_one(kind: Any, classes: int) -> None:
         assert kind(parameter).chances(counts).sum(axis=1) == pytest.approx(1, abs=1e-14 * classes + 1e-14)
 
 
+@pytest.mark.thorough
 def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
     from darrm.mechanisms import label_chances
 

@@ -633,6 +633,7 @@ def test_a_column_is_evaluated_twice_and_charged_once(book: Ledger) -> None:
     assert book.status()["released"] == 8
 
 
+@pytest.mark.thorough
 def test_a_release_that_was_charged_and_interrupted_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -662,6 +663,7 @@ def test_a_release_that_was_charged_and_interrupted_is_repeated(
     assert Ledger("l.json").status()["released"] == 2
 
 
+@pytest.mark.thorough
 def test_the_command_charges_a_retry_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,7 @@ def test_the_tables_differ_enough_to_tell_them_apart() -> None:
     assert made.without_votes == 1.0  # the likelier truth
 
 
+@pytest.mark.thorough
 def test_a_solved_decision_has_its_probabilities() -> None:
     """Operating-system coins; a false alarm once in a million runs, over all counts together."""
     solved = darrm.solve(PROBLEM, objective=TRUTH)

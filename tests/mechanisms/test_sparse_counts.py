@@ -50,6 +50,7 @@ def test_rows_of_many_kinds_at_once_and_some_at_a_time(monkeypatch: pytest.Monke
     assert set(ConfidentNoisyMax(6.5, 1e-3, 1e-3).release(counts).tolist()) == {40}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mechanism", KINDS, ids=repr)
 def test_any_class_without_votes_may_win(mechanism: NoisyMax) -> None:
     """A vote less than any noise: all 12 classes alike, two of which have votes; and rows without any votes."""

@@ -135,6 +135,7 @@ def test_it_is_the_optimum_where_that_is_known(queries: int) -> None:
     assert plan.comparison.cost_at_least == pytest.approx(plan.design.expected_cost, rel=2e-3)
 
 
+@pytest.mark.thorough
 def test_it_is_no_higher_than_the_cost_of_the_plain_majority_where_that_is_within_the_budget() -> None:
     """The planned table is nearly that of the majority, and costs some 1e-13 more."""
     voters = darrm.VoterGroup(3, 0.008821863377488588, max_affected=1, randomizer="randomized response", colluders=2)

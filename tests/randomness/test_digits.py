@@ -224,6 +224,7 @@ def test_the_closest_rivals_are_told_apart() -> None:
         assert z.fraction.known(0)[1] == 192
 
 
+@pytest.mark.thorough
 def test_logarithms_are_enclosed() -> None:
     flint = pytest.importorskip("flint")
     rng = np.random.default_rng(4)

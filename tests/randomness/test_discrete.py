@@ -83,6 +83,7 @@ def test_discrete_laplace(rate: Fraction) -> None:
     assert x.var() == pytest.approx(variance, rel=0.03)
 
 
+@pytest.mark.thorough
 def test_discrete_laplace_beyond_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any digits the rare event that stands for all higher ones is a common one."""
     from darrm.randomness import discrete

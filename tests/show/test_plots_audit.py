@@ -18,6 +18,7 @@ from darrm.show import figures, plots_audit
 ETA = np.random.default_rng(4).beta(2, 3, size=(25, 4))
 
 
+@pytest.mark.thorough
 def test_spindles_show_pairs_within_their_bounds() -> None:
     mechanism = mechanisms.RandomizedResponse(1.0)
     points = darrm.labels.posterior_pairs(mechanism, ETA, np.ones_like(ETA, dtype=int))
@@ -149,6 +150,7 @@ def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
     assert list(curves["LaplaceLabelProportions, k = 5"]) == [0.5, 1.0]
 
 
+@pytest.mark.thorough
 def test_mechanisms_at_one_utility_are_drawn() -> None:
     rows = darrm.labels.at_equal_utility(
         {"rr": (mechanisms.RandomizedResponse, 0.1, 9), "llp": darrm.labels.LabelProportions()}, ETA, "accuracy", 0.7

@@ -202,6 +202,7 @@ def test_digits_that_are_cut_make_no_claim_stronger() -> None:
     assert too_long(page) == []
 
 
+@pytest.mark.thorough
 def test_the_first_box_says_what_was_minimised(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     box = page.text.split("The guarantee\n")[0]

@@ -272,6 +272,7 @@ def test_a_header_cannot_write_on_the_terminal(capsys: pytest.CaptureFixture[str
     assert "\x1b" not in run(capsys, "plain.json", "--votes", "votes.csv")[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("line", "words"),

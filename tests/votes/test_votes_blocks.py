@@ -131,6 +131,7 @@ def test_plain_blocks_after_an_odd_one_are_read_fast(path: Path, monkeypatch: py
     assert 0 < len(calls) <= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("last", "message"),
     [

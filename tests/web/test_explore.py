@@ -361,6 +361,7 @@ def test_who_went_away_is_not_worked_for_and_holds_nobody_up() -> None:
 # Elsewhere
 
 
+@pytest.mark.thorough
 def test_designs_show_themselves_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = darrm.MajorityProblem(5, 2, 0.5, adjacency="<script>alert(1)</script>")
     design = darrm.solve(problem)
