@@ -49,7 +49,8 @@ class TruthSeparation:
         check_size(limit.problem)
         self._truths = truths_of(limit.problem)
         self._table = encodings.table(release, limit.problem)
-        self._limit = Limit(self._truths.problem, limit.epsilon, limit.delta)
+        # One search of a table serves all limits of a profile: it looks at no epsilon, and that of groups at no delta.
+        self._limit = Limit(self._truths.problem, Decimal(0), 0.0 if self._truths.problem.binary else limit.delta)
         self._exact = exact
 
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
