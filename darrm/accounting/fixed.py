@@ -138,7 +138,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
         worst = reached(problem)
         if any(math.isinf(epsilon) for epsilon, _ in worst.kinds):
             why = (
-                f"The output noise of {queries} label{'s' * (queries > 1)} alone can need a delta of {unavoidable:.6g} "
+                f"The output noise of {counted(queries, 'label')} alone can need a delta of {unavoidable:.6g} "
                 "at any epsilon. Pass a larger delta, a design with more noise, or fewer labels."
                 if unavoidable > delta
                 else "Totals are computed up to some 690 nats, and none of those is certified. Pass a design "

@@ -24,7 +24,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import rounded_up
-from darrm.numerics.printed import at_least, exactly
+from darrm.numerics.printed import at_least, counted, exactly
 from darrm.problem.limits import Affected, Problem, weakest
 
 BLOCKS = 10_000  # largest number of queries for which the recursion runs one by one
@@ -89,7 +89,7 @@ class Total:
         pairs = [(f" for a change in {kind}", own) for kind, own in self.of.items()] or [("", self)]
         totals = ", ".join(f"({at_least(own.upper)}, {exactly(own.delta)}){of}" for of, own in pairs)
         voters = "non-private" if self.voters == "not private" else self.voters
-        return f"<Total of {self.queries} label{'s' * (self.queries > 1)} of {voters} voters: {totals}>"
+        return f"<Total of {counted(self.queries, 'label')} of {voters} voters: {totals}>"
 
 
 def of_region(

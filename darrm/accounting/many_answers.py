@@ -105,7 +105,7 @@ def of_rows(
     if not bounds:
         if delta <= max(least, unavoidable):
             raise InputError(
-                f"At delta = {delta:g} no bound was found for {queries} label{'s' * (queries > 1)}. At any epsilon "
+                f"At delta = {delta:g} no bound was found for {counted(queries, 'label')}. At any epsilon "
                 f"they can need a delta of {unavoidable:.3g}. Bounds exist above {least:.3g}. Pass a larger delta, "
                 "add noise, or ask fewer labels."
             )

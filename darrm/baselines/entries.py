@@ -118,13 +118,6 @@ OF_ONE_TOTAL = ("setting", "total", "fallback", "within", "wrong", "disagreement
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
 
-def second_of(comparison: Comparison, budget: float) -> float:
-    """The second budget of a kind of change by its first one: their ratio is that of the largest ones."""
-    if budget == comparison.total_epsilon:
-        return comparison.fallback_epsilon
-    return budget * comparison.fallback_epsilon / comparison.total_epsilon
-
-
 def _cell(value: Any) -> str:
     """A value in a table of text; what an entry lacks is empty."""
     if isinstance(value, bool):
@@ -305,14 +298,18 @@ class Comparison:
             return self.entries[0].design.about if self.entries[0].design else ""
         return f"{counted(self.queries, 'label')} of {self.called} voters within {self.budget}"
 
+    def second(self, own: OfKind) -> float:
+        """The second budget of a kind of change by its first one: their ratio is that of the largest ones."""
+        if own.total_epsilon == self.total_epsilon:
+            return self.fallback_epsilon
+        return own.total_epsilon * self.fallback_epsilon / self.total_epsilon
+
     def binding(self, entry: Entry) -> str:
         """The budget that the mechanism reaches first, or exceeds by more: "first" or "second"; "" where one is."""
         if not self.assumption or not math.isfinite(self.fallback_epsilon):
             return ""
         first = max(_share(own.spent, own.total_epsilon) for own in _each(entry, self.total_epsilon))
-        second = max(
-            _share(own.fallback, second_of(self, own.total_epsilon)) for own in _each(entry, self.total_epsilon)
-        )
+        second = max(_share(own.fallback, self.second(own)) for own in _each(entry, self.total_epsilon))
         return "second" if second > first else "first"
 
     @property
@@ -320,7 +317,7 @@ class Comparison:
         """The epsilon of the second budget in print, for each kind of change if each has its own; "" if none is."""
         if not self.assumption or not math.isfinite(self.fallback_epsilon):
             return ""
-        each = [second_of(self, own.total_epsilon) for own in self.of.values()]
+        each = [self.second(own) for own in self.of.values()]
         return " / ".join(map(exactly, each or [self.fallback_epsilon]))
 
     @property

@@ -201,8 +201,9 @@ class _Search:
         """The optima for ``votes``, with ``total`` as the budget of their labels."""
         parts, each, mu, enough = self._parts(votes, total), total[0] / self.budget.queries, 0.0, False
         if total[1] > 0:
-            enough = self._renyi(votes, total, parts) and not self._failing and votes.model.max_affected == 1
-            enough = enough and self.best is not None  # else a Gaussian optimum may be the first within the budget
+            one = not self._failing and votes.model.max_affected == 1
+            # Without a design so far a Gaussian optimum may be the first within the budget.
+            enough = self._renyi(votes, total, parts) and self.best is not None and one
             mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
         epsilon = max(each, 0.8 * mu) * (1 - 1e-9)
         if self.budget.of:

@@ -320,11 +320,9 @@ def _certificates(row: Entry) -> list[Certificate]:
 
 def _totals(row: Entry, comparison: Comparison) -> list[str]:
     """The totals of all labels, of each kind of change; those above their budgets marked, and those that bind."""
-    from darrm.baselines.entries import second_of  # which loads numpy
-
     held = [[(own.spent, own.total_epsilon) for own in row.of.values()] or [(row.total, comparison.total_epsilon)]]
     if _known(comparison):
-        each = [(own.fallback, second_of(comparison, own.total_epsilon)) for own in row.of.values()]
+        each = [(own.fallback, comparison.second(own)) for own in row.of.values()]
         held.append(each or [(row.fallback, comparison.fallback_epsilon)])
     binding = comparison.binding(row)
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from darrm.accounting.accounts import Account, Other
 from darrm.accounting.ledger_state import NOTHING_CHARGED, State
 from darrm.errors import BudgetError, InputError
-from darrm.numerics.printed import left
+from darrm.numerics.printed import counted, left
 
 ABOVE = "The ledger records charges above its budget. Count it as spent."
 CHOSEN_ALONG_THE_WAY = (
@@ -44,7 +44,7 @@ def overspent(state: State, account: Account, n: int, why: str) -> BudgetError:
 
 
 def _labels(n: int) -> str:
-    return f"{n} more label{'s' * (n != 1)}"
+    return f"{counted(n, 'more label')}"
 
 
 def delta_alone(state: State, account: Account) -> str:
