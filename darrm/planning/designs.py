@@ -63,8 +63,8 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
       many and voters private by themselves, or answers more than two. With a known randomizer it is that of the true
       answers; under a second budget another one, of the same voters as any voters, is limited too;
     * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP. It is better by up to 4 percent where
-      several voters are affected or voters have a delta. Else it was better by less than .01 percent where it was
-      measured, and is left out if the Renyi optima were found and groups have one budget;
+      voters have a delta, and by some tenths of a percent elsewhere. With a known randomizer and one affected voter it
+      is left out if the Renyi optima were found: there it gained less than .01 percent in the plans that tests compare;
     * pure: the optimum under (epsilon, 0), best where labels are few;
     * the baselines of `darrm.baselines.registry.tried`, which are not optima, where they are better than all of
       these: noisy max on the counts, constant noise and, for two answers, the majority of flipped votes and tuned
@@ -201,7 +201,7 @@ class _Search:
         """The optima for ``votes``, with ``total`` as the budget of their labels."""
         parts, each, mu, enough = self._parts(votes, total), total[0] / self.budget.queries, 0.0, False
         if total[1] > 0:
-            one = not self._failing and votes.model.max_affected == 1
+            one = votes.model.known and not self._failing and votes.model.max_affected == 1
             # Without a design so far a Gaussian optimum may be the first within the budget.
             enough = self._renyi(votes, total, parts) and self.best is not None and one
             mu = min(MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)

@@ -617,3 +617,26 @@ def test_gaussian_optima_are_looked_for_where_renyi_ones_are_not_found(monkeypat
     with pytest.raises(darrm.errors.BudgetError):
         darrm.plan(**SMALL, compare=False)
     assert "gaussian" in asked
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("K", "epsilon", "queries"), [(5, 0.3, 1000), (11, 1.0, 100), (25, 2.0, 100)])
+def test_gaussian_optima_that_are_left_out_would_gain_less_than_is_said(
+    K: int, epsilon: float, queries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = darrm.VoterGroup(K, epsilon=epsilon, randomizer="randomized response", colluders=1)
+    asked = {"queries": queries, "total_epsilon": 6.0, "total_delta": 1e-6, "voters": "fresh", "max_affected": 1}
+    own = darrm.plan([group], **asked, base_accuracy=0.75, compare=False)
+    renyi = _Search._renyi
+    tried: list[bool] = []
+
+    def renyi_alone(self: _Search, *arguments: Any) -> bool:
+        tried.append(renyi(self, *arguments))
+        return False  # so that Gaussian optima are tried too
+
+    monkeypatch.setattr(_Search, "_renyi", renyi_alone)
+    both = darrm.plan([group], **asked, base_accuracy=0.75, compare=False)
+    assert all(tried)
+    assert tried
+    assert both.design.expected_cost <= own.design.expected_cost * (1 + 1e-12)
+    assert own.design.expected_cost <= both.design.expected_cost * (1 + 1e-4)
