@@ -41,6 +41,7 @@ LOOKS = (
     ("#56B4E9", "P", "--"),
     ("#000000", "x", ":"),
 )
+_FURTHER = ("#882255", "#999933", "#663300", "#332288")  # where names without a colour of their own are more than are left
 # Marks and lines for further names: none looks like another without its colour.
 _LINES = ("-", "--", "-.", ":")
 _MARKS = (tuple(marker for _, marker, _ in LOOKS), ("*", "<", "X", "d", ">", "p", "h"))
@@ -73,14 +74,15 @@ MECHANISMS = {
 
 
 def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """(colour, marker, line style) by name: a mechanism has its own colour, others those that are left.
+    """(colour, marker, line style) by name: a mechanism has its own colour, others one of the rest.
 
     Up to 28 names differ in mark or line, whatever their colours.
     """
     names = list(names)
     known = {name: _mechanism(name) for name in names}
     own = [LOOKS[i][1:] for i in known.values() if i is not None]
-    left = [i for i in range(len(LOOKS)) if i not in known.values()] or list(range(len(LOOKS)))
+    colours = [colour for colour, *_ in LOOKS] + list(_FURTHER)
+    left = [i for i in range(len(colours)) if i not in known.values()]
     taken: set[tuple[str, str]] = set()
     styles: dict[str, tuple[str, str, str]] = {}
     others = 0
@@ -89,9 +91,9 @@ def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
         if colour is None:
             colour, others = left[others % len(left)], others + 1
         further = [*_SHAPES[colour + 1 :], *_SHAPES[: colour + 1]]
-        shapes = [LOOKS[colour][1:], *(shape for shape in further if shape not in own)]
+        shapes = [_SHAPES[colour], *(shape for shape in further if shape not in own)]
         shape = next((shape for shape in shapes if shape not in taken), further[len(styles) % len(further)])
-        styles[name] = (LOOKS[colour][0], *shape)
+        styles[name] = (colours[colour], *shape)
         taken.add(shape)
     return styles
 

@@ -33,3 +33,14 @@ def test_bars_of_the_explorer_have_the_colours_of_pictures() -> None:
     light = colours("explore/static/explore.css")[0]
     assert light["mine"] == figures.LOOKS[0][0].lower()
     assert light["bar"] == figures.REST
+
+
+@pytest.mark.parametrize("own", [2, 4])
+def test_noise_functions_of_ones_own_differ_in_colour_and_without(own: int) -> None:
+    """Beside the curves of a comparison, which leave fewer colours than there are names."""
+    shown = ["gamma_opt", "monotone", "double subsampling of 5 votes", "subsampling of 3 votes"]
+    shown += ["randomized response (largest)", "randomized response (A.1)"]
+    mine = [f"mine {i}" for i in range(own)]
+    for names in ([*shown, *mine], [*shown, "plain majority", *mine]):
+        colours, *shapes = zip(*figures.looks(names).values(), strict=True)
+        assert len(set(colours)) == len(set(zip(*shapes, strict=True))) == len(names)
