@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm._validation import path as check_path
-from darrm.errors import InputError, in_one_line
-from darrm.storage.atomic import check_place
+from darrm.errors import DarrmError, ExistsError, InputError, RepeatedIdError, in_one_line
+from darrm.storage.atomic import check_place, is_device
 from darrm.storage.frames import FORMATS, TABLES, ending_of, pyarrow, table_format
 from darrm.storage.kinds import kind_of
 from darrm.storage.postgres import is_url
 
 if TYPE_CHECKING:
+    from darrm.accounting.ledger import Ledger
     from darrm.design.design import Design
+    from darrm.mechanisms.confident_noisy_max import Noisy
 
 
 def refuse_ledger(out: Path) -> None:
     """Refuse to write over a ledger: what was spent would be known nowhere."""
     if kind_of(out) in ("ledger", "old ledger"):
         raise InputError(f"{out} is a ledger, and its charges would be lost. Pass another --out.")
+
+
+def is_taken(out: Path) -> bool:
+    """Whether labels would replace a file."""
+    return not is_device(out) and out.exists()
+
+
+def why_taken(
+    out: Path, rule: str, ledger: Ledger | None, made: Design | Noisy, rows: Iterable[tuple[Any, bytes]], *, again: bool
+) -> InputError:
+    """The refusal of labels where a file stands: that their rows have labels, if the ledger knows their ids.
+
+    A job that runs a second time so learns that it was done. ``rows`` are ids, None if there are none, and tags by key.
+    """
+    if ledger is not None:
+        from darrm.accounting.ledger_ids import Batch
+
+        try:
+            with closing(Batch()) as batch:
+                for ids, tags in rows:
+                    batch.add(() if ids is None else ids, tags)
+                if len(batch):
+                    ledger.check(made, len(batch), ids=batch, again=again)
+        except RepeatedIdError as error:
+            return RepeatedIdError(f"{out} exists already. {error}")
+        except DarrmError:  # the labels that are there come first
+            pass
+    return ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.{rule}")
 
 
 class AnyPath(click.Path):

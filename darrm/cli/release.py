@@ -17,7 +17,7 @@ from darrm.cli import common
 from darrm.cli.ledger import of_other_totals, of_rows
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
-from darrm.errors import DarrmError, ExistsError, InputError, in_one_line
+from darrm.errors import DarrmError, InputError, in_one_line
 from darrm.numerics import printed
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
@@ -121,11 +121,11 @@ def command(
 
     from darrm import votes
     from darrm.cli.long_run import reached
-    from darrm.cli.outputs import refuse_ledger
+    from darrm.cli.outputs import is_taken, refuse_ledger, why_taken
     from darrm.design.design import Design
     from darrm.mechanisms.label_key import NO_IDS, LabelKey
     from darrm.mechanisms.own_votes import OwnVotes
-    from darrm.storage.atomic import check_place, is_device, resolved
+    from darrm.storage.atomic import check_place, resolved
     from darrm.votes.header import voters_of
 
     start = time.perf_counter()
@@ -151,22 +151,16 @@ def command(
         ledger = Ledger(ledger_path)  # which gives labels of an interrupted release their name, perhaps this one
         # By key this release writes the same labels; else they were paid for, and must not be lost.
         overwrite = overwrite and (known == out.exists() or key is not None)
-    if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
-        rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
-        if without_privacy(problem.groups):
-            rule = "release them again only with a ledger, which charges them again"
-        if key is not None:
-            rule = "by the same key --overwrite writes the same labels again"
-        raise ExistsError(
-            f"{out} exists already. Pass another --out, or --overwrite to replace it. If it holds labels of these "
-            f"votes, {rule}."
-        )
     names, answers, absent = problem.names, problem.answers, isinstance(made, Design) and made.absent
     taken = voters_of(problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
     counted = None if layout == "voters" else _counted(made, votes_path, layout, columns, key)
     draw, charged_file, kept = _draws(made, key), None, ExitStack()
+    blocks = counted or votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name)
+    if not overwrite and is_taken(out):  # labels that were paid for must not be lost
+        rows = ((block.ids if block.has_ids else None, b"" if key is None else draw(block)[1]) for block in blocks)
+        raise why_taken(out, _to_replace(problem, key), ledger, made, rows, again=again)
     seen: Any = OwnVotes(made, votes_are_public) if isinstance(made, Design) else ()
     if ledger is not None:
         from darrm.accounting.ledger_ids import Batch
@@ -176,7 +170,7 @@ def command(
             made, lambda: labels.n, out, note=note, ids=lambda: ids if len(ids) else None, again=again
         )
     with kept, votes.writing_labels(out, charged_file, names=answers) as labels:
-        for block in counted or votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name):
+        for block in blocks:
             if (
                 seen is not None and seen
             ):  # of the whole file, which one block need not be; a refusal leaves no label and no charge
@@ -240,6 +234,16 @@ def command(
         common.note(f"{_several(problem)} Without --ledger, nothing notices that {unnoticed}.")
         if n > 1 and not as_json:
             suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1))
+
+
+def _to_replace(problem: Any, key: LabelKey | None) -> str:
+    """When labels may be replaced by labels of the same votes."""
+    rule = "do not release votes of fresh voters again, and votes of fixed voters only with a ledger"
+    if without_privacy(problem.groups):
+        rule = "release them again only with a ledger, which charges them again"
+    if key is not None:
+        rule = "by the same key --overwrite writes the same labels again"
+    return f" If it holds labels of these votes, {rule}."
 
 
 def _digest(made: Any) -> str:

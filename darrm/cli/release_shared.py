@@ -19,7 +19,7 @@ import click
 from darrm.cli import common
 from darrm.cli.long_run import progress
 from darrm.cli.outputs import LEDGER
-from darrm.errors import DarrmError, ExistsError, InputError
+from darrm.errors import DarrmError, InputError
 from darrm.numerics.printed import counted
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def command(
     """
     from darrm import votes
     from darrm.accounting.ledger import Ledger
-    from darrm.cli.outputs import refuse_ledger
+    from darrm.cli.outputs import is_taken, refuse_ledger, why_taken
     from darrm.design.loading import load
     from darrm.interop import Parties, shared_labels
     from darrm.show.wording import budgets, voters_of
-    from darrm.storage.atomic import check_place, is_device
+    from darrm.storage.atomic import check_place
     from darrm.storage.kinds import kind_of
 
     if (M is None) == (parties_path is None) or (parties_path is None) != (party is None):
@@ -104,8 +104,6 @@ def command(
     if out is not None:
         refuse_ledger(out)
         check_place(out)
-        if not overwrite and not is_device(out) and out.exists():
-            raise ExistsError(f"{out} exists already. Pass another --out, or --overwrite to replace it.")
     if kind_of(file) == "mechanism":
         raise InputError(
             f"{file} is a file of noisy max, and noisy max is not offered over shares. Pass a design that was made "
@@ -119,15 +117,19 @@ def command(
         else:
             parties = _of_trial(votes_path, design, M)
             party = parties.parties[0].name
-            shared = ("--rows", rows) if rows is not None else ()
-            also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public, *["--tls"] * tls)
-            kept.enter_context(_others(file, votes_path, parties, also))
         if out is not None and parties.index(str(party)) not in parties.receivers:
             raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Leave --out out.")
         names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
         mine = parties.brought(str(party))
         read = partial(votes.blocks, votes_path, names=names, absent=design.absent, voters=mine)
         blocks = read() if mine else _no_votes(votes_path)
+        if out is not None and not overwrite and is_taken(out):
+            known = ((block.ids if block.has_ids else None, b"") for block in blocks)
+            raise why_taken(out, "", ledger, design, known, again=again)
+        if M is not None:
+            shared = ("--rows", rows) if rows is not None else ()
+            also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public, *["--tls"] * tls)
+            kept.enter_context(_others(file, votes_path, parties, also))
         labels = shared_labels(
             design,
             blocks,

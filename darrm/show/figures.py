@@ -41,7 +41,12 @@ LOOKS = (
     ("#56B4E9", "P", "--"),
     ("#000000", "x", ":"),
 )
-_FURTHER = ("#882255", "#999933", "#663300", "#332288")  # where names without a colour of their own are more than are left
+_FURTHER = (
+    "#882255",
+    "#999933",
+    "#663300",
+    "#332288",
+)  # where names without a colour of their own are more than are left
 # Marks and lines for further names: none looks like another without its colour.
 _LINES = ("-", "--", "-.", ":")
 _MARKS = (tuple(marker for _, marker, _ in LOOKS), ("*", "<", "X", "d", ">", "p", "h"))

@@ -60,6 +60,28 @@ def test_a_retry_by_key_says_that_nothing_was_charged(capsys: pytest.CaptureFixt
     assert any("2 of these labels were charged before, and cost nothing more" in line for line in said)
 
 
+def test_labels_that_stand_there_do_not_hide_that_an_id_was_charged(capsys: pytest.CaptureFixture[str]) -> None:
+    """A job that runs again was done; other ids, and the same votes by the same key, are refused for the file alone."""
+    assert main(["key", "labels.key"]) == 0
+    key = ["--ledger", "book.json", "--key", "labels.key"]
+    answer(capsys, "labels.csv", *key, "--json")
+    kept = Path("labels.csv").read_bytes()
+    votes = Path("votes.csv").read_text(encoding="utf-8")
+    _, (line,) = answer(capsys, "labels.csv", *key[:2], status=6)
+    assert line.startswith("darrm: labels.csv exists already. 2 ids were charged before")
+    assert (
+        "by the same key --overwrite writes the same labels again" in answer(capsys, "labels.csv", *key, status=2)[1][0]
+    )
+    Path("votes.csv").write_text(votes.replace("1,0,1", "0,0,1"), encoding="utf-8")
+    assert "with other votes" in answer(capsys, "labels.csv", *key, status=6)[1][0]
+    Path("votes.csv").write_text("id,a,b,c\nnew,1,0,1\n", encoding="utf-8")
+    answer(capsys, "labels.csv", *key[:2], status=2)
+    Path("votes.csv").unlink()
+    assert "exists already" in answer(capsys, "labels.csv", *key[:2], status=2)[1][0]
+    assert Path("labels.csv").read_bytes() == kept
+    assert darrm.accounting.Ledger("book.json").status()["released"] == 2
+
+
 def test_without_a_ledger_nothing_is_charged(capsys: pytest.CaptureFixture[str]) -> None:
     found, _ = answer(capsys, "labels.csv", "--json")
     assert found["labels"] == 2
@@ -76,8 +98,9 @@ def test_every_line_of_the_log_is_an_object(more: list[str], capsys: pytest.Capt
     _, (line,) = answer(capsys, "labels.csv", "--log-json", status=2)
     error = json.loads(line)
     assert (error["event"], error["code"], error["status"]) == ("error", "exists", 2)
-    _, lines = answer(capsys, "more.csv", "--ledger", "book.json", "--log-json", status=6)
-    assert json.loads(lines[-1])["code"] == "charged-before"
+    for out in ("more.csv", "labels.csv"):
+        _, lines = answer(capsys, out, "--ledger", "book.json", "--log-json", status=6)
+        assert json.loads(lines[-1])["code"] == "charged-before"
 
 
 def test_the_log_says_how_many_rows_are_done(
