@@ -131,7 +131,7 @@ def _of_noisy_max(
             common.print_json(asdict(total))
             return
         price = f"({wording.at_least(total.upper)}, {wording.exactly(delta)})-DP, certified"
-        console.print(f"{queries} labels together are {price}." if queries > 1 else f"One label is {price}.")
+        console.print(f"{wording.labels_are(queries).capitalize()} {price}.")
         console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
         _print_bounds(total)
     console.print(wording.of_noisy_max(mechanism.problem))

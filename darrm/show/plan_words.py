@@ -9,7 +9,7 @@ from darrm.numerics.printed import at_most, counted
 from darrm.problem.groups import rests_on
 from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
-from darrm.show.wording import at_least, exactly, guarantee, listed, of_check, pair, tight
+from darrm.show.wording import at_least, exactly, guarantee, labels_are, listed, of_check, pair, tight
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison, Entry
@@ -35,7 +35,7 @@ CURVE_TITLE = "Label error rate by the epsilon of one vote"
 
 def together(plan: Plan) -> str:
     """What all labels guarantee; first of all that they are of little use, if that is so."""
-    subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
+    subject = labels_are(plan.queries).capitalize()
     if plan.of:
         each = listed(
             f"({at_least(own.spent)}, {exactly(plan.total_delta)})-DP for a change in {name}, within "

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from darrm.numerics.printed import at_least as at_least
+from darrm.numerics.printed import counted
 from darrm.numerics.printed import exactly as exactly
 from darrm.problem import limits
 from darrm.problem.groups import assumption, called, without_privacy
@@ -234,22 +235,26 @@ THESE_ONLY = (
 )
 
 
+def labels_are(number: int) -> str:
+    """The beginning of a guarantee of so many labels: "one label is", "2 labels together are"."""
+    return "one label is" if number == 1 else f"{number} labels together are"
+
+
 def cost(total: Total, problem: ByGroups) -> str:
     """The total of labels of a problem, in a sentence or two."""
-    labels = f"{total.queries} label{'s' * (total.queries > 1)}"
+    labels = labels_are(total.queries)
     price = f"({at_least(total.upper)}, {exactly(total.delta)})"
-    be = "are" if total.queries > 1 else "is"
     if total.voters == "fresh":
         kind = called(problem, "fresh").capitalize()
         return (
-            f"{kind} voters: {labels} together {be} {price}-DP, also for adaptively chosen queries (certified). For "
+            f"{kind} voters: {labels} {price}-DP, also for adaptively chosen queries (certified). For "
             f"some voters that are as private as stated, epsilon is at least {total.lower:.6g}."
         )
     if "one label" in total.bounds:
         return (
             f"Fixed voters: one label is {price}-DP. Do not add another label to it: the sum is not a bound for both."
         )
-    together = f"Fixed voters: {labels} together {be} {price}-DP, also for adaptively chosen queries. "
+    together = f"Fixed voters: {labels} {price}-DP, also for adaptively chosen queries. "
     alone = total.bounds.get("the voters themselves")
     if without_privacy(problem.groups):
         return f"{together}The voters are non-private, so only the output noise protects their records."
@@ -263,7 +268,7 @@ def cost(total: Total, problem: ByGroups) -> str:
         return f"{together}{why}, so this bound grows with every label. {NOT_ADDED}"
     if alone == total.upper:
         return (
-            f"Fixed voters: {labels}, or any number of them, are together {price}-DP. That is the composition of the "
+            f"Fixed voters: {counted(total.queries, 'label')}, or any number of them, are together {price}-DP. That is the composition of the "
             "affected voters, each with all its answers."
         )
     return (

@@ -26,7 +26,7 @@ ALWAYS_OK = TOTAL | {
 
 
 @pytest.mark.parametrize(
-    ("queries", "total", "are"), [(1, 0.1, "One label is ("), *thorough((100, 1.0, "All 100 labels together are ("))]
+    ("queries", "total", "are"), [(1, 0.1, "One label is ("), *thorough((100, 1.0, "100 labels together are ("))]
 )
 def test_a_plan_that_always_answers_ok_says_so_first(queries: int, total: float, are: str) -> None:
     plan = darrm.plan(**ALWAYS_OK, queries=queries, total_epsilon=total)
@@ -75,7 +75,7 @@ def test_labels_that_follow_the_votes_say_nothing() -> None:
     plan = darrm.plan([(9, math.inf)], classes=2, accuracy=0.8, max_affected=1, queries=10, total_epsilon=5, **TOTAL)
     assert plan.on_votes is not None
     assert plan.on_votes.share > 0.5
-    assert plan_words.together(plan).startswith("All 10 labels together are (")
+    assert plan_words.together(plan).startswith("10 labels together are (")
     assert "hardly" not in repr(plan)
 
 
@@ -117,7 +117,7 @@ def test_labels_near_coin_flips_say_so_first_and_no_plan_prints_nan() -> None:
     assert plan.on_votes is not None
     assert not plan.on_votes.hardly
     assert plan_words.together(plan).startswith(
-        f"These labels are hardly better than coin flips (label error rate {plan.wrong:.4f}). All 10 labels together "
+        f"These labels are hardly better than coin flips (label error rate {plan.wrong:.4f}). 10 labels together "
     )
     assert "hardly better than coin flips, label error rate 0.4" in repr(plan)
     assert any(said.startswith("To improve these labels, ask fewer queries") for said in plan_words.remarks(plan))

@@ -363,3 +363,10 @@ def test_a_comparison_of_one_budget_has_no_column_for_another() -> None:
     found = replace(_known_comparison((1.9, 3.0)), assumption="", fallback_epsilon=math.inf)
     assert not {"binding", "fallback_epsilon", "assumption"} & found.columns().keys()
     assert not found.note
+
+
+@pytest.mark.parametrize(("queries", "are"), [(1, "one label is"), (2, "2 labels together are")])
+def test_few_labels_are_said_as_many_are(queries: int, are: str) -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.5)
+    said = wording.cost(darrm.accounting.compose(design, queries, delta=1e-6, voters="fresh"), design.problem)
+    assert said.startswith(f"Fresh voters: {are} (")
