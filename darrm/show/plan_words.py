@@ -266,7 +266,7 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
         return [("planned noise", "not known", _figure(plan.disagreement))]
     rows = [
         ("planned noise", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
-        (f"{_most_votes(plan)} of the votes, no output noise", f"{plan.wrong_without_noise:.4f}", "0"),
+        (f"{_most_votes(plan)} of the votes, no output noise", f"{plan.wrong_without_noise:.4f}", _figure(0.0)),
     ]
     if not math.isnan(plan.wrong_without_privacy):
         rows.append(

@@ -370,3 +370,10 @@ def test_few_labels_are_said_as_many_are(queries: int, are: str) -> None:
     design = darrm.solve(K=3, m=1, epsilon=0.5)
     said = wording.cost(darrm.accounting.compose(design, queries, delta=1e-6, voters="fresh"), design.problem)
     assert said.startswith(f"Fresh voters: {are} (")
+
+
+def test_a_disagreement_of_zero_is_written_as_others_are() -> None:
+    plan = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, voters="fresh", compare=False, **TOTAL)
+    (_, wrong, disagreement), (_, wrong_without, none), *_ = plan_words.wrong_rows(plan)
+    assert {len(cell) for cell in (wrong, disagreement, wrong_without, none)} == {len("0.0000")}
+    assert float(none) == 0

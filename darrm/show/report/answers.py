@@ -144,7 +144,7 @@ def optimal(design: Design, gap: str | None) -> str:
 def comparison(design: Design) -> Markup:
     """The costs of simpler decision rules; `InputError` or `SolverError` if there is no comparison."""
     found = beside(design)
-    figures = [(figure(entry.expected_cost),) for entry in found]
+    figures = [(entry.expected_cost,) for entry in found]
     kept = sections.beside(
         "Expected cost beside simpler decision rules", ("decision", "expected cost"), found, figures, design
     )

@@ -180,7 +180,7 @@ def _figure(design: Design) -> str:
 def comparison(design: Design) -> Markup:
     """The errors of other mechanisms, with their noise functions; `InputError` or `SolverError` if there is none."""
     entries = _entries(design)
-    figures = [(figure(entry.error), figure(entry.disagreement)) for entry in entries]
+    figures = [(entry.error, entry.disagreement) for entry in entries]
     heads = ("mechanism", "expected TV error", "disagreement rate")
     axes = new_figure((NARROW[0], 7.2)).subplots(2, 1)
     left, _ = plots.plot_comparison(design.problem, entries, axes)

@@ -94,7 +94,7 @@ def beside(
     name: str,
     heads: Sequence[str],
     entries: Iterable[Entry],
-    figures: Sequence[Sequence[object]],
+    figures: Sequence[Sequence[float]],
     design: Design,
 ) -> Markup:
     """Mechanisms for one problem: their figures, and whether each is verified, also for the profile of the design."""
@@ -103,7 +103,8 @@ def beside(
         kept = [entry.within]
         if design.profile:
             kept.append(not beyond_profile(entry.table, design.problem, design.profile))
-        rows.append((entry.called, *own, wording.tight(entry.tight_epsilon), *("yes" if it else "no" for it in kept)))
+        cells = (figure(value) if value else f"{value:.6f}" for value in own)  # 0 looks like the others of its column
+        rows.append((entry.called, *cells, wording.tight(entry.tight_epsilon), *("yes" if it else "no" for it in kept)))
     last = ("tight epsilon", "private enough", *["for the profile too"] * bool(design.profile))
     found = table(name, (*heads, *last), rows)
     if not design.profile:
