@@ -12,7 +12,7 @@ from darrm.accounting.ledger_ids import Batch, leave
 from darrm.accounting.ledger_state import NOTHING_CHARGED
 from darrm.accounting.ledger_store import Store
 from darrm.errors import BudgetError, InputError
-from darrm.numerics.printed import left
+from darrm.numerics.printed import counted, left
 
 
 class Lease:
@@ -76,7 +76,7 @@ class Lease:
                 raise InputError("This lease has ended: what was left was given back. Take another one.")
             if n > self.left:
                 raise BudgetError(
-                    f"{n} more label{'s' * (n != 1)} would be beyond this lease of {self._n}. {left(self.left)} "
+                    f"{counted(n, 'more label')} would be beyond this lease of {self._n}. {left(self.left)} "
                     f"{NOTHING_CHARGED} Take another lease."
                 )
             self._taken += n

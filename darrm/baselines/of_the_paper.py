@@ -8,6 +8,7 @@ from typing import Any
 from darrm.baselines import noise_functions
 from darrm.baselines.baseline import SolvedBaseline, of_a_noise_function
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import counted
 from darrm.objectives import Objective
 from darrm.problem.decision import allowance
 
@@ -26,7 +27,7 @@ def _subsampled(problem: Any, objective: Objective, time_limit: float) -> Found:
 
 
 def _votes(count: int) -> str:
-    return f"{count} vote{'s' * (count > 1)}"
+    return counted(count, "vote")
 
 
 def _constant(problem: Any, objective: Objective, time_limit: float) -> Found:

@@ -10,6 +10,7 @@ import click
 
 from darrm.cli import common
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.problem.groups import called, without_privacy
 from darrm.show import wording
 
@@ -76,7 +77,7 @@ def command(
         else:
             of_voters = [fixed_voters(kind, delta) <= float(epsilons[name]) for name, kind in kinds.items()]
             paid = voters == "fixed" and all(of_voters)
-            many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
+            many = counted(most, "label") + " or more" * (most >= MOST_LABELS)
             console = common.console()
             budget = wording.listed(
                 wording.pair(float(epsilon), delta) + f" for a change in {name}" * bool(name)
@@ -124,7 +125,7 @@ def _of_noisy_max(
         if as_json:
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
             return
-        console.print(f"{wording.pair(total_epsilon, delta)} covers {most} label{'s' * (most != 1)}.")
+        console.print(f"{wording.pair(total_epsilon, delta)} covers {counted(most, 'label')}.")
     else:
         total = compose(mechanism, queries, delta=delta, voters=voters)
         if as_json:

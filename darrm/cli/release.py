@@ -205,7 +205,7 @@ def command(
             }
         )
     order = "" if counted else _order(problem, voters, named=by_name is not None)
-    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
+    common.note(f"Wrote {printed.counted(n, 'label')} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
     if reversed_:
         common.note(reversed_)
     if ledger is not None and status is not None:

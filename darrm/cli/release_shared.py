@@ -172,7 +172,7 @@ def command(
                 **({} if status is None else {"ledger": status}),
             }
         )
-    labels_of = f"{n} label{'s' * (n != 1)}"
+    labels_of = counted(n, "label")
     wrote = f"Wrote {labels_of} to {out}" if out is not None else f"Opened {labels_of}"
     if out is None and parties.labels_to:
         wrote += f" for {', '.join(parties.labels_to)}"

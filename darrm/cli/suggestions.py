@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from darrm.cli.endings import current
+from darrm.numerics.printed import counted
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -92,9 +93,8 @@ def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES) 
         most = max(getattr(kind, "delta", 0.0) for kind in problem.kinds.values())
         delta = max(1e-5, float(shown(2 * number * most, 1, up=True)))
         if delta <= 1e-3:
-            labels = f"{number} label{'s' * (number > 1)}"
             suggest(
-                f"To compute the total epsilon of {labels}{which}",
+                f"To compute the total epsilon of {counted(number, 'label')}{which}",
                 *("budget", file, "--queries", number, "--delta", f"{delta:g}", *kind),
             )
             return

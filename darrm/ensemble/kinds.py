@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from darrm._sklearn import two_classes
 from darrm._validation import MAX_SIZE, VOTERS, check_one_epsilon, check_voters, choice, truth, whole
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 
@@ -81,7 +82,7 @@ def warn_if_idle(problem: MajorityProblem) -> None:
     reached, m = problem.max_affected, allowance(problem)
     if m > reached:
         warnings.warn(
-            f"m = {m:g} has no effect: one record affects overlap = {reached} voter{'s' * (reached > 1)}, so "
+            f"m = {m:g} has no effect: one record affects overlap = {counted(reached, 'voter')}, so "
             f"the plain majority of the answers is released for every m from {reached} on. Leave m out, or pass one "
             f"below {reached} for labels that are more private.",
             stacklevel=4,

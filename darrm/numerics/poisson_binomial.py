@@ -16,6 +16,7 @@ from darrm._validation import probabilities
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
+from darrm.numerics.printed import counted
 
 MAX_STEPS = 10**11  # a minute or two
 
@@ -66,7 +67,7 @@ def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
         raise InputError(
             f"Probabilities of the number of ones take K^2 steps, of which at most {MAX_STEPS:.0e} are taken. Got K = "
             f"{K:,} "
-            f"votes for {vectors:,} data set{'s' * (vectors > 1)}. At most {math.isqrt(MAX_STEPS // vectors):,} votes "
+            f"votes for {counted(vectors, 'data set', ',')}. At most {math.isqrt(MAX_STEPS // vectors):,} votes "
             "would fit."
         )
     out = np.full((*p.shape[:-1], 1), scale)

@@ -10,9 +10,9 @@ from darrm.numerics.exact import decimals
 _NOTHING = Decimal("1e-12")  # a share that is rounding
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things, which agrees with it: "1 label", "0 labels", "1000 rows"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, form: str = "") -> str:
+    """A number of things, which agrees with it: "1 label", "0 labels", "1000 rows"; ``form`` as in a format string."""
+    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
 
 
 def left(number: int) -> str:

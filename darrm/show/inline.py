@@ -7,6 +7,7 @@ import numpy as np
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import MissingExtraError
+from darrm.numerics.printed import counted
 from darrm.planning.answers import Plan
 from darrm.problem.decision import allowance
 from darrm.show import classes
@@ -37,7 +38,7 @@ def design_html(design: Design) -> str:
 def verified(design: Design) -> str:
     """The guarantee of a design, its condition, and the error of the design."""
     problem = design.problem
-    what = f"a decision by {problem.K} voter{'s' * (problem.K > 1)}"
+    what = f"a decision by {counted(problem.K, 'voter')}"
     errs = f"Expected cost {design.expected_cost:.6g} ({design.objective})."
     if design.encoding.name == "gamma":
         what = f"the majority of K = {problem.K} votes"

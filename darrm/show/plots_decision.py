@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.show import plots_classes
 from darrm.show.figures import LOOKS, TEXT, axes_of, curve, limits_of, new_figure
 
@@ -129,7 +130,7 @@ def _map(ax: Any, table: Any, design: Design) -> None:
 
 def _counted(design: Design, g: int) -> str:
     group, votes = design.problem.groups[g], f'votes "{design.problem.names[1]}" of'
-    who = f"{group.count} voter{'s' * (group.count > 1)}"
+    who = counted(group.count, "voter")
     named = ", ".join(group.names or ())
     if 0 < len(named) <= _MOST_NAMED:
         who = named

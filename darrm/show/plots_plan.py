@@ -6,6 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from darrm.numerics.printed import counted
 from darrm.problem.groups import rests_on, without_privacy
 from darrm.show.figures import LOOKS, REST, TEXT, axes_of, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
@@ -150,7 +151,7 @@ def _over(row: Entry, comparison: Comparison) -> str:
 
 def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
     """Who votes, and how many one change reaches; with the epsilon of a vote where it is one for all rows."""
-    groups, voters = problem.groups, f"K = {problem.K} voter{'s' * (problem.K > 1)}"
+    groups, voters = problem.groups, f"K = {counted(problem.K, 'voter')}"
     each = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in groups)
     if without_privacy(groups):
         return f"K = {problem.K} non-private voters, max_affected = {problem.max_affected}"
@@ -161,6 +162,6 @@ def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
 
 
 def _budget(asked: Plan | Comparison) -> str:
-    labels = f"{asked.queries} label{'s' * (asked.queries > 1)} of {asked.called} voters"
+    labels = f"{counted(asked.queries, 'label')} of {asked.called} voters"
     epsilons = [own.total_epsilon for own in asked.of.values()] or [asked.total_epsilon]
     return f"{labels} within ({' / '.join(f'{epsilon:g}' for epsilon in epsilons)}, {asked.total_delta:g})"

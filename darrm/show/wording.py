@@ -105,7 +105,7 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
             private = f"{known}, {private}"
     if voters is not None and without_privacy(problem.groups):
         private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
-    affected = f"at most {problem.max_affected} voter{'s' * (problem.max_affected > 1)}{_of_groups(problem)}"
+    affected = f"at most {counted(problem.max_affected, 'voter')}{_of_groups(problem)}"
     if len(problem.kinds) == len(problem.groups) > 1 and problem.max_affected > 1:
         affected += ", all of one group"
     affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
@@ -148,8 +148,7 @@ def _each(problem: ByGroups) -> tuple[str, str]:
     Empty if no voter is private.
     """
     groups = [
-        (f"group {g} ({group.count} voter{'s' * (group.count > 1)})", group)
-        for g, group in enumerate(problem.groups, start=1)
+        (f"group {g} ({counted(group.count, 'voter')})", group) for g, group in enumerate(problem.groups, start=1)
     ]
     private = [(name, group) for name, group in groups if not math.isinf(group.epsilon)]
     if not private:
@@ -268,8 +267,8 @@ def cost(total: Total, problem: ByGroups) -> str:
         return f"{together}{why}, so this bound grows with every label. {NOT_ADDED}"
     if alone == total.upper:
         return (
-            f"Fixed voters: {counted(total.queries, 'label')}, or any number of them, are together {price}-DP. That is the composition of the "
-            "affected voters, each with all its answers."
+            f"Fixed voters: {counted(total.queries, 'label')}, or any number of them, are together {price}-DP. That is "
+            "the composition of the affected voters, each with all its answers."
         )
     return (
         f"{together}The output noise brings this below the cost of the voters themselves; any number of labels has "

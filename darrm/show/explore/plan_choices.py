@@ -19,6 +19,7 @@ from darrm._validation import (
 )
 from darrm.accounting.fixed import check_fresh
 from darrm.errors import InputError
+from darrm.numerics.printed import counted
 from darrm.problem.group_corners import entries
 from darrm.problem.groups import VoterGroup
 from darrm.problem.model import VoterModel
@@ -267,7 +268,7 @@ def check_page_size(chosen: Choice) -> bool:
         each = max(n for n in range(1, most) if (n + 1) ** many <= most)
         raise InputError(
             f"The vectors of counts, each count + 1 multiplied, must be at most {most} on this page{of}. Got "
-            f"{vectors:,}. {many} group{'s' * (many > 1)} of at most {each} voters would fit. {line}"
+            f"{vectors:,}. {counted(many, 'group')} of at most {each} voters would fit. {line}"
         )
     multisets = _multisets(chosen, chosen.max_affected)
     if multisets > MAX_MULTISETS:

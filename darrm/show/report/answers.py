@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from darrm.design.design import Design
+from darrm.numerics.printed import counted
 from darrm.objectives import OfVoters, Paper, Truth
 from darrm.planning.comparison import beside
 from darrm.show import wording
@@ -52,8 +53,7 @@ def of_all(design: Design) -> dict[str, object]:
     problem = design.problem
     groups = len(problem.groups)
     return {
-        "title": f"Private decision by {problem.K} voter{'s' * (problem.K > 1)}"
-        + f" in {groups} groups" * (groups > 1),
+        "title": f"Private decision by {counted(problem.K, 'voter')}" + f" in {groups} groups" * (groups > 1),
         "lead": "A decision by groups of voters, its certified privacy, and its expected cost.",
         "what": "The decision",
         "costs": "The expected cost",
@@ -67,7 +67,7 @@ def symbols(design: Design) -> list[tuple[object, ...]]:
     problem = design.problem
     groups = len(problem.groups)
     return [
-        (var("K"), problem.K, f"voters, in {groups} group{'s' * (groups > 1)}"),
+        (var("K"), problem.K, f"voters, in {counted(groups, 'group')}"),
         (
             var("epsilon"),
             sections.limit(problem.release_epsilon),

@@ -9,6 +9,7 @@ from darrm.baselines.entries import Entry
 from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.design.design import Design
 from darrm.numerics.exact import decimals
+from darrm.numerics.printed import counted
 from darrm.planning.comparison import compare, entry_of
 from darrm.problem.decision import allowance
 from darrm.problem.limits import guarantee
@@ -38,7 +39,7 @@ def words(design: Design) -> dict[str, object]:
     """What voters say and what is released, in sentences."""
     K = design.problem.K
     return {
-        "title": f"Private majority of {K} vote{'s' * (K > 1)}",
+        "title": f"Private majority of {counted(K, 'vote')}",
         "lead": "A noise function, its certified privacy, its errors, and its use of a privacy budget.",
         "says": (
             "votes 0 or 1. One label is released: the true majority of the votes, with a probability that depends on "
