@@ -1,8 +1,11 @@
 """Names that load when they are first used, so that ``import darrm`` stays light and reaches every module."""
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from os.path import dirname, join
+from types import FunctionType
+from typing import Any
 
 
 def modules(package: str) -> Callable[[str], object]:
@@ -22,6 +25,8 @@ def modules(package: str) -> Callable[[str], object]:
 
 def face(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package that lists its public names in ``__init__.pyi``.
+
+    A call of a public function or class that leaves out arguments is an `darrm.errors.InputError`, which names them.
 
     Type checkers read that file by themselves. Here it is read when a name, or ``__all__``, is first asked for.
 
@@ -43,9 +48,26 @@ def face(package: str, file: str) -> tuple[Callable[[str], object], Callable[[],
             return sorted(home())
         if home().get(name, package) == package:
             return module_of(name)
-        return getattr(import_module(homes[name]), name)
+        return _that_names_missing(getattr(import_module(homes[name]), name))
 
     return getattr_, lambda: sorted(home())
+
+
+def _that_names_missing(value: object) -> object:
+    """A public function or class, which from now on says which arguments of a call are missing."""
+    from darrm._validation import names_missing
+
+    if isinstance(value, type):
+        init = vars(value).get("__init__")
+        if isinstance(init, FunctionType) and not issubclass(value, BaseException):
+            kind: Any = value
+            kind.__init__ = names_missing(init)
+    elif isinstance(value, FunctionType):
+        home, name, checked = sys.modules[value.__module__], value.__qualname__, names_missing(value)
+        if getattr(home, name, None) is value:  # pickles find it by this name
+            setattr(home, name, checked)
+        return checked
+    return value
 
 
 def _listed(file: str) -> dict[str, str]:

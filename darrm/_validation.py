@@ -34,6 +34,7 @@ MAX_COUNT = 10**7
 MAX_SIZE = 10**9  # for the lengths of the caller's own arrays: examples, rows
 MAX_CLASSES = 1000
 VOTERS = ("fresh", "fixed")
+_CHECKED = "_names_missing"  # of a function
 _MOST_JOBS = 1024
 _MOST_SHOWN = 200
 
@@ -256,11 +257,13 @@ def check_given(function: Callable[..., object], arguments: Sequence[object], na
         raise InputError(
             f"{called} needs {needed}. Got {'none of them' if before else 'none'}. Pass "
             f"{', '.join(f'{name}=' for name in missing)} (see help({called}))."
-        )
+        ) from None
 
 
 def names_missing(function: Callable[P, T]) -> Callable[P, T]:
-    """``function``, which raises `InputError` where arguments are missing."""
+    """``function``, which raises `InputError` where arguments are missing; public ones of a face do so anyway."""
+    if getattr(function, _CHECKED, False):
+        return function
 
     @wraps(function)
     def checked(*arguments: P.args, **named: P.kwargs) -> T:
@@ -270,6 +273,7 @@ def names_missing(function: Callable[P, T]) -> Callable[P, T]:
             check_given(function, arguments, named)
             raise
 
+    setattr(checked, _CHECKED, True)
     return checked
 
 

@@ -38,7 +38,7 @@ def members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
 
 def is_record(kind: type) -> bool:
     """Whether a class only holds results: its constructor checks nothing, or it is a protocol or an error."""
-    generated = dataclasses.is_dataclass(kind) and kind.__init__.__code__.co_filename == "<string>"
+    generated = dataclasses.is_dataclass(kind) and inspect.unwrap(kind.__init__).__code__.co_filename == "<string>"
     generated = generated and not hasattr(kind, "__post_init__")
     return generated or issubclass(kind, tuple | Exception) or getattr(kind, "_is_protocol", False)
 

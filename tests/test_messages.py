@@ -159,6 +159,13 @@ def test_a_plan_in_place_of_its_design_is_told_apart_from_other_things() -> None
         (lambda: darrm.load(), "load needs path. Got none."),
         (lambda: darrm.accounting.Ledger.create("a.db"), "Ledger.create needs total_epsilon and total_delta."),
         (lambda: darrm.solve(K=3), "Missing: m, epsilon."),
+        (lambda: darrm.mechanisms.PrivateDecision(), "PrivateDecision needs design. Got none."),
+        (lambda: darrm.mechanisms.GaussianNoisyMax(), "GaussianNoisyMax needs sigma. Got none."),
+        (lambda: darrm.mechanisms.RandomizedResponse(), "RandomizedResponse needs "),
+        (lambda: darrm.accounting.Ledger(), "Ledger needs path. Got none. Pass path="),
+        (lambda: darrm.votes.read(), "read needs path. Got none."),
+        (lambda: darrm.objectives.truth(), "truth needs "),
+        (lambda: darrm.tables.Grid(), "Grid needs "),
     ],
 )
 def test_missing_arguments_are_named(call: Callable[[], object], said: str) -> None:

@@ -6,7 +6,6 @@ import math
 import os
 from typing import Any
 
-from darrm._validation import names_missing
 from darrm._validation import path as check_path
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, check_same, problem_of, profile_of
 from darrm.design.design import Design, as_dict
@@ -18,7 +17,6 @@ from darrm.problem.decision import AnyProblem
 from darrm.storage.sealed_json import read
 
 
-@names_missing
 def load(path: str | os.PathLike[str]) -> Design:
     """Read a design file, verify its release again, and refuse a file that does not match.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from darrm._validation import MAX_CLASSES, MAX_EPSILON, names_missing, real, refusal, shown
+from darrm._validation import MAX_CLASSES, MAX_EPSILON, real, refusal, shown
 from darrm.errors import InputError
 from darrm.problem.groups import ByGroups, VoterGroup, but
 from darrm.problem.majority import MajorityProblem
@@ -102,7 +102,6 @@ class DecisionProblem(ByGroups):
     adjacency: str
     none: bool
 
-    @names_missing
     def __init__(
         self,
         groups: Iterable[VoterGroup],

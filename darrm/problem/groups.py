@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from darrm._validation import MAX_EPSILON, array, names_missing, real, refusal, whole
+from darrm._validation import MAX_EPSILON, array, real, refusal, whole
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Affected
@@ -93,7 +93,6 @@ class VoterGroup:
     randomizer: str | Table | None = None  # the defaults are those of pickles from before known randomizers
     colluders: int = 0
 
-    @names_missing
     def __init__(
         self,
         count: int,

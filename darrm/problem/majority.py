@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
-from darrm._validation import MAX_EPSILON, check_one_epsilon, names_missing, real, refusal, shown, whole
+from darrm._validation import MAX_EPSILON, check_one_epsilon, real, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.problem.groups import ByGroups, VoterGroup, checked_present
 from darrm.problem.limits import Affected, adjacency_text
@@ -133,7 +133,6 @@ class MajorityProblem(ByGroups):
         adjacency: str = "replace-one",
     ) -> None: ...
 
-    @names_missing
     def __init__(
         self,
         K: int,
