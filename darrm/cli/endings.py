@@ -67,6 +67,7 @@ ENDINGS = (
     *(DONE, NOT_HELD, BAD_INPUT, NO_FILE, EXISTS, BUDGET_SPENT, NO_DESIGN),
     *(NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, PARTY, DEFECT, INTERRUPTED),
 )
+_MOST_MEANT = 3  # options that an unknown one can stand for
 # The first that fits counts.
 _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
     (click.Abort, INTERRUPTED),
@@ -155,11 +156,36 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
         ending = NO_FILE
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
+        if isinstance(error, click.NoSuchOption) and context is not None:
+            error.possibilities = meant(error.option_name, context.command) or error.possibilities
         said = error.format_message()
         stop = "" if said.endswith((".", "?", "?)")) else "."
         return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
     # The library does not know how it was called.
     return ending, re.sub(r"(?<=[Rr]un: )darrm(?= )", program, _messages(error).get(ending, str(error)))
+
+
+def meant(typed: str, command: click.Command) -> list[str]:
+    """The options of a command that an unknown one can stand for, by the first rule that finds one; at most three.
+
+    These are another case, or _ for -; what was not typed to its end; that behind a further word, and more than one.
+    """
+    options = [option for one in command.params if isinstance(one, click.Option) for option in one.opts]
+    word, names = _plain(typed), {option: _plain(option) for option in options}
+    for fits in (
+        lambda name: name == word,
+        lambda name: name.startswith(word),
+        lambda name: f"-{word}" in name,
+        lambda name: len(name) > 1 and word.startswith(name),
+    ):
+        found = [option for option, name in names.items() if fits(name)]
+        if found:
+            return sorted(found, key=len)[:_MOST_MEANT]
+    return []
+
+
+def _plain(option: str) -> str:
+    return option.lstrip("-").lower().replace("_", "-")
 
 
 def _messages(error: BaseException) -> dict[Ending, str]:

@@ -66,6 +66,24 @@ def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value
     assert "Got " in said
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("solve --eps 1", "--epsilon"),
+        ("plan -K 25", "--K"),
+        ("plan -k 25", "--K"),
+        ("solve --K 3 --M 2", "--m"),
+        ("solve --K 3 --voter_delta 0", "--voter-delta"),
+        ("budget gamma.json --eps 1", "--total-epsilon"),
+        ("solve --output x.json", "--out"),
+    ],
+)
+def test_an_option_that_is_not_there_is_told_of_the_one_that_is(refused: Refused, typed: str, meant: str) -> None:
+    assert f"Did you mean '{meant}'?" in refused(*typed.split())
+    *before, _, value = typed.split()
+    assert "No such option" not in refused(*before, meant, value)
+
+
 def test_empty_adjacency(refused: Refused) -> None:
     assert "adjacency" in refused("solve", *options(adjacency=" "))
 
