@@ -72,3 +72,19 @@ def test_a_budget_without_a_label_or_a_ledger_is_refused() -> None:
         MemoryBudget(0)
     with pytest.raises(darrm.InputError, match="ledger must be a Ledger"):
         LedgerBudget("ledger.json", DESIGN)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", ["exact", "in-advance", "renyi-filter", "basic-filter"])
+def test_a_refusal_says_what_to_do(tmp_path: Path, rule: str) -> None:
+    """How many labels to leave out; of other charges, which have no number that is left, what to charge."""
+    ledger = Ledger.create(
+        tmp_path / "ledger.db", DESIGN, total_epsilon=2.05, total_delta=1e-3, voters="fresh", rule=rule
+    )
+    more = ledger.remaining(DESIGN)
+    assert more is not None
+    said = rf"{more} are left\. Nothing was released or charged\. Leave out 2 or more\.$"
+    with pytest.raises(darrm.BudgetError, match=said):
+        ledger.charge(DESIGN, more + 2)
+    if rule != "exact":
+        with pytest.raises(darrm.BudgetError, match=r"charged\. Charge fewer uses, or what costs less\.$"):
+            ledger.charge((0.5, 0.0), 5, adjacency="replace-one")

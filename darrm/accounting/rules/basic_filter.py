@@ -7,7 +7,7 @@ from fractions import Fraction
 from darrm.accounting.accounts import Account, Labels, NoisyLabels
 from darrm.accounting.ledger_state import State
 from darrm.accounting.rules.common import ABOVE, CHOSEN_ALONG_THE_WAY, overspent
-from darrm.accounting.rules.second_budget import left_in_print
+from darrm.accounting.rules.second_budget import left_before
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
@@ -20,12 +20,11 @@ def condition(state: State) -> str:
 def check(state: State, account: Account, n: int) -> None:
     epsilon, delta = sums(state)
     if _exceed(epsilon, delta, state):
-        left = left_in_print(state, account, n, remaining)
         why = (
             f"together ({_told_apart(epsilon, state.total_epsilon)}, {_told_apart(delta, state.total_delta)}) by basic "
-            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}).{left}"
+            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g})."
         )
-        raise overspent(state, account, n, why)
+        raise overspent(state, account, n, why, left_before(state, account, n, remaining))
 
 
 def _exceed(epsilon: Fraction, delta: Fraction, state: State) -> bool:

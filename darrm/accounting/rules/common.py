@@ -26,21 +26,30 @@ def check_left(n: int, released: int, allowed: int) -> None:
     """`BudgetError` if ``n`` labels more than ``released`` are more than ``allowed``."""
     if released + n > allowed:
         more = max(allowed - released, 0)
-        remedy = f" Leave out {n - more} or more." if more else ""
         raise BudgetError(
             f"{_labels(n)} would overspend: {released} of {allowed} are released. {left(more)} "
-            f"{NOTHING_CHARGED}{remedy}"
+            f"{NOTHING_CHARGED}{_leave_out(n, more)}"
         )
 
 
-def overspent(state: State, account: Account, n: int, why: str) -> BudgetError:
-    """The refusal of ``n`` more uses."""
+def overspent(
+    state: State, account: Account, n: int, why: str, more: int | None = None, alone: str = ""
+) -> BudgetError:
+    """The refusal of ``n`` more uses, where ``more`` labels are left; None if that is not counted."""
+    remedy = _leave_out(n, more or 0)
     if isinstance(account, Other):
         what = f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
         what += "" if account.guarantee else f" under {state.adjacency}"  # as dp-accounting composes it there
+        remedy = f" Charge {'fewer uses, or ' * (n > 1)}what costs less."
     else:
         what = _labels(n)
-    return BudgetError(f"{what} would overspend: {why} {NOTHING_CHARGED}")
+    kept = "" if more is None else f" {left(more)}"
+    return BudgetError(f"{what} would overspend: {why}{kept}{alone} {NOTHING_CHARGED}{remedy}")
+
+
+def _leave_out(n: int, more: int) -> str:
+    """What to do where ``more`` of ``n`` labels are left; nothing where none is."""
+    return f" Leave out {n - more} or more." if more else ""
 
 
 def _labels(n: int) -> str:

@@ -24,7 +24,7 @@ from darrm.accounting.theorems import MOST_LABELS
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import rounded_up
-from darrm.numerics.printed import exactly, left
+from darrm.numerics.printed import exactly
 
 MOST_BESIDE = 10_000  # labels of noisy max beside other charges that are counted
 LABELS_ALONE = "only labels of these voters were charged, chosen in any way"
@@ -44,8 +44,8 @@ def check(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels) and state.voters == "fresh":
         allowed = _allowed_beside(state, account)
         if account.charged > allowed:
-            more = f" {left(max(allowed - (account.charged - n), 0))}{delta_alone(state, account)}"
-            raise _refused(state, account, n, more)
+            more = max(allowed - (account.charged - n), 0)
+            raise _refused(state, account, n, more, delta_alone(state, account))
         return
     if not are_the_same(state):
         raise InputError(
@@ -58,9 +58,10 @@ def check(state: State, account: Account, n: int) -> None:
         raise _refused(state, account, n)
 
 
-def _refused(state: State, account: Account, n: int, left: str = "") -> BudgetError:
+def _refused(state: State, account: Account, n: int, more: int | None = None, alone: str = "") -> BudgetError:
     budget = f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)})"
-    return overspent(state, account, n, f"with all charges so far, no total within {budget} is certified.{left}")
+    why = f"with all charges so far, no total within {budget} is certified."
+    return overspent(state, account, n, why, more, alone)
 
 
 def remaining(state: State, account: Labels | NoisyLabels) -> int | None:

@@ -38,13 +38,12 @@ def check(state: State, account: Account, n: int) -> None:
     allowed = limits(state)
     used = divergences(state, allowed.order)
     if used.divergence > allowed.divergence or used.failure > allowed.failure:
-        left = second_budget.left_in_print(state, account, n, remaining)
         why = (
             f"all together have a Renyi divergence of {used.divergence:.6g} at order {allowed.order:.6g}, where "
             f"{max(allowed.divergence, 0):.6g} is allowed, and a failure of {used.failure:.3g}, where "
-            f"{allowed.failure:.3g} is allowed.{left}"
+            f"{allowed.failure:.3g} is allowed."
         )
-        raise overspent(state, account, n, why)
+        raise overspent(state, account, n, why, second_budget.left_before(state, account, n, remaining))
 
 
 def remaining(state: State, account: Labels | NoisyLabels) -> int | None:

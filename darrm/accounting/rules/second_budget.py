@@ -14,7 +14,7 @@ from darrm.accounting.accounts import Account, Labels, NoisyLabels
 from darrm.accounting.ledger_state import NOTHING_CHARGED, State
 from darrm.accounting.releases import certified_of_any_voters
 from darrm.errors import BudgetError, InputError
-from darrm.numerics.printed import exactly, left
+from darrm.numerics.printed import exactly
 from darrm.problem.decision import AnyProblem
 
 Remaining: TypeAlias = Callable[[State, Labels | NoisyLabels], int | None]  # of a rule, within one budget
@@ -50,12 +50,12 @@ def within_both(state: State, account: Labels | NoisyLabels, remaining: Remainin
     return min([first, *(left for left in seconds if left is not None)])
 
 
-def left_in_print(state: State, account: Account, n: int, remaining: Remaining) -> str:
-    """The number of labels left, for print, after ``n`` more were counted already."""
+def left_before(state: State, account: Account, n: int, remaining: Remaining) -> int | None:
+    """The number of labels left, where ``n`` more were counted already; None of other charges."""
     if not isinstance(account, Labels):
-        return ""
+        return None
     before = replace(account, charged=account.charged - n)
-    return f" {left(within_both(state.with_account(before), before, remaining) or 0)}"
+    return within_both(state.with_account(before), before, remaining) or 0
 
 
 def _otherwise(state: State, account: Account) -> Iterator[tuple[State, Labels | None]]:
