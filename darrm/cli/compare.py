@@ -15,7 +15,7 @@ from darrm.errors import InputError
 from darrm.numerics.printed import counted
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
-from darrm.show import plan_words, typed, wording
+from darrm.show import comparison_words, plan_words, typed, wording
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -212,7 +212,7 @@ def _values(entry: Entry, queries: int | None) -> dict[str, object]:
 def _show(problem: AnyProblem, entries: Comparison) -> None:
     """The error and guarantee of each mechanism for one release, its noise, and the conditions of the guarantee."""
     console = common.console()
-    heads, rows = plan_words.mechanism_heads(entries), plan_words.mechanism_rows(entries)
+    heads, rows = comparison_words.mechanism_heads(entries), comparison_words.mechanism_rows(entries)
     kept = [0, 1, len(heads) - 1] if console.width < 76 else range(len(heads))
     table = common.table(title=f"One release, {wording.guarantee(problem)}, of K = {problem.K} voters")
     _add_names(table, console.width)
@@ -224,8 +224,8 @@ def _show(problem: AnyProblem, entries: Comparison) -> None:
     noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
     if noise:
         console.print(f"The least noise that satisfies the guarantee, by a search: {noise}.")
-    if plan_words.by_kind(entries):
-        console.print(plan_words.columns_meant(entries))
+    if comparison_words.by_kind(entries):
+        console.print(comparison_words.columns_meant(entries))
     console.print(f"The guarantee holds {wording.condition(problem)}")
     best = entries[0].design
     if best is not None:

@@ -10,7 +10,7 @@ import click
 from darrm._validation import check_count, real
 from darrm.cli import common
 from darrm.errors import InputError
-from darrm.show import plan_words, typed
+from darrm.show import comparison_words, plan_words, typed
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison
@@ -126,13 +126,13 @@ def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
 
 
 def show_comparison(comparison: Comparison, *, stated: bool = False) -> None:
-    """The mechanisms, and the meaning of the columns; ``stated`` as in `plan_words.columns_meant`."""
+    """The mechanisms, and the meaning of the columns; ``stated`` as in `comparison_words.columns_meant`."""
     show_rows(
-        plan_words.mechanism_heads(comparison),
-        plan_words.mechanism_rows(comparison),
-        plan_words.mechanisms_title(comparison),
+        comparison_words.mechanism_heads(comparison),
+        comparison_words.mechanism_rows(comparison),
+        comparison_words.mechanisms_title(comparison),
     )
-    common.console().print(plan_words.columns_meant(comparison, stated=stated))
+    common.console().print(comparison_words.columns_meant(comparison, stated=stated))
 
 
 def show_assumptions(answer: Plan) -> None:

@@ -11,9 +11,10 @@ from darrm.numerics.printed import counted
 from darrm.planning.answers import Plan
 from darrm.problem.decision import allowance
 from darrm.show import classes
+from darrm.show.comparison_words import comparison_html
 from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
-from darrm.show.plan_words import comparison_html, plan_html
+from darrm.show.plan_words import plan_html
 from darrm.show.wording import condition, guarantee
 
 

@@ -1,35 +1,26 @@
-"""A plan and a comparison at one total budget in words and rows, the same on the command line and in notebooks."""
+"""A plan in words and rows, the same on the command line, on pages and in notebooks."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from darrm.numerics.printed import at_most, counted
+from darrm.numerics.printed import counted
 from darrm.problem.groups import rests_on
 from darrm.problem.model import VoterModel
+from darrm.show.comparison_words import ALL_LABELS, ALL_VOTES, DISAGREEMENT, ERROR, comparison_html, rate
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
-from darrm.show.wording import at_least, exactly, guarantee, labels_are, listed, of_check, pair, tight
+from darrm.show.wording import at_least, exactly, guarantee, labels_are, listed, of_check, pair
 
 if TYPE_CHECKING:
-    from darrm.baselines.entries import Comparison, Entry
-    from darrm.certificate.certificate import Certificate
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
     from darrm.problem.groups import ByGroups
 
 _NEAR_PRICE = 2.0
 _MOST, _ALL = 0.75, 0.995  # of labels that are one answer
-_ERROR, _DISAGREEMENT = "label error rate", "disagreement rate"
-_MEANT = {
-    _ERROR: "Label error rate: probability that a label differs from the truth.",
-    _DISAGREEMENT: "Disagreement rate: probability that a label differs from the majority of its votes, under the "
-    "prior.",
-}
-_LABELS, _VOTES = "epsilon, all labels", "epsilon, all votes"
-_ANY = "same, others any mechanism"
-RATE_HEADS = ("rule", "error rate", _DISAGREEMENT)
-CURVE_HEADS = ("epsilon, one vote", _ERROR, _LABELS, _VOTES)
+RATE_HEADS = ("rule", "error rate", DISAGREEMENT)
+CURVE_HEADS = ("epsilon, one vote", ERROR, ALL_LABELS, ALL_VOTES)
 CURVE_TITLE = "Label error rate by the epsilon of one vote"
 
 
@@ -129,7 +120,7 @@ def _but_none(plan: Plan) -> str:
 
 def _rate(plan: Plan) -> str:
     """The error rate of the labels that are not "none", by its name."""
-    return f"{_DISAGREEMENT if math.isnan(plan.wrong) else _ERROR} {plan.wrong_if_given:.4f}"
+    return f"{DISAGREEMENT if math.isnan(plan.wrong) else ERROR} {plan.wrong_if_given:.4f}"
 
 
 def _may_state(plan: Plan) -> bool:
@@ -263,153 +254,16 @@ def _most_votes(plan: Plan) -> str:
 def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
     """The error rate of labels, and their disagreement with the majority of their votes, with and without noise."""
     if math.isnan(plan.wrong):
-        return [("planned noise", "not known", _figure(plan.disagreement))]
+        return [("planned noise", "not known", rate(plan.disagreement))]
     rows = [
         ("planned noise", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
-        (f"{_most_votes(plan)} of the votes, no output noise", f"{plan.wrong_without_noise:.4f}", _figure(0.0)),
+        (f"{_most_votes(plan)} of the votes, no output noise", f"{plan.wrong_without_noise:.4f}", rate(0.0)),
     ]
     if not math.isnan(plan.wrong_without_privacy):
         rows.append(
             (f"{_most_votes(plan)} of the answers before randomization", f"{plan.wrong_without_privacy:.4f}", "")
         )
     return rows
-
-
-def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
-    """The columns of `mechanism_rows`: with costs if the objective is not the label error rate."""
-    if comparison.held == "one release":
-        return ("mechanism", *_figures(comparison), "tight epsilon", "private enough")
-    return ("mechanism", *_of_labels(comparison), _LABELS, *[_ANY] * _known(comparison), _VOTES)
-
-
-def _known(comparison: Comparison) -> bool:
-    """Whether there is a total for voters of a known randomizer, and one for any voters."""
-    return not math.isnan(comparison[0].fallback)
-
-
-def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """A row for each mechanism."""
-    if comparison.held == "one release":
-        return [
-            (
-                row.called,
-                *(f"{getattr(row, name):.6f}" for name in _figures(comparison).values()),
-                " / ".join(tight(own.tight_epsilon) for own in _certificates(row)),
-                "yes" if row.within else "no",
-            )
-            for row in comparison
-        ]
-    figures = _of_labels(comparison).values()
-    return [
-        (
-            row.called,
-            *(_figure(getattr(row, name)) for name in figures),
-            *_totals(row, comparison),
-            at_least(row.aggregator),
-        )
-        for row in comparison
-    ]
-
-
-def _certificates(row: Entry) -> list[Certificate]:
-    """The certificate of one release for each kind of change."""
-    if row.certificate is None:
-        return []
-    return list(row.certificate.kinds.values()) or [row.certificate]
-
-
-def _totals(row: Entry, comparison: Comparison) -> list[str]:
-    """The totals of all labels, of each kind of change; those above their budgets marked, and those that bind."""
-    held = [[(own.spent, own.total_epsilon) for own in row.of.values()] or [(row.total, comparison.total_epsilon)]]
-    if _known(comparison):
-        each = [(own.fallback, comparison.second(own)) for own in row.of.values()]
-        held.append(each or [(row.fallback, comparison.fallback_epsilon)])
-    binding = comparison.binding(row)
-    return [
-        " / ".join(f"{at_least(total)}{' (over)' * (total > budget)}" for total, budget in column)
-        + " *" * (which == binding)
-        for which, column in zip(("first", "second"), held, strict=False)
-    ]
-
-
-def by_kind(comparison: Comparison) -> str:
-    """The kinds of change whose figures a cell has, in their order; "" if all changes have one limit."""
-    certificate = comparison[0].certificate
-    return " / ".join(comparison.of or (certificate.kinds if certificate else ()))
-
-
-def _figures(comparison: Comparison) -> dict[str, str]:
-    """The errors of mechanisms for one release: the column, and the attribute of an entry."""
-    if not math.isnan(comparison[0].error):
-        return {"expected TV error": "error", _DISAGREEMENT: "disagreement"}
-    return {"expected cost": "expected_cost", **({} if math.isnan(comparison[0].wrong) else {_ERROR: "wrong"})}
-
-
-def _of_labels(comparison: Comparison) -> dict[str, str]:
-    """The errors of labels at one total: the column, and the attribute of an entry."""
-    if math.isnan(comparison[0].wrong) and not math.isnan(comparison[0].disagreement):
-        return {_DISAGREEMENT: "disagreement"}  # where only a prior of votes is known
-    differ = any(not math.isclose(row.wrong, row.expected_cost, rel_tol=1e-9) for row in comparison)
-    return {_ERROR: "wrong", **({"expected cost": "expected_cost"} if differ else {})}
-
-
-def _figure(share: float) -> str:
-    return "not known" if math.isnan(share) else f"{share:.4f}"
-
-
-def mechanisms_title(comparison: Comparison) -> str:
-    """What the rows of `mechanism_rows` show."""
-    if comparison.held == "one release":
-        return "One release"
-    labels = f"{counted(comparison.queries, 'label')} of {comparison.called} voters"
-    return f"Mechanisms at the privacy budget {comparison.budget}, {labels}"
-
-
-def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
-    """The meaning of the columns, and what they rest on where the randomizer is known.
-
-    ``stated``: whether that stands beside them already.
-    """
-    if comparison.held == "one release":
-        return (
-            "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not private "
-            f"enough is listed for scale only: it is not certified for the guarantee.{_kinds_meant(comparison)}"
-            f"{'' if stated or not comparison.note else f' {comparison.note}'}"
-        )
-    second = "."
-    if _known(comparison):
-        second = "." if stated else f", if {comparison.assumption}"
-        second += " Same, others any mechanism: if only the affected voters randomize as stated"
-        if comparison.second_budget:
-            second += (
-                f", within the second budget of {comparison.second_budget}. An asterisk marks the total that binds: it "
-                "reaches its budget first, or exceeds it by more"
-            )
-        second += "."
-    over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))
-    return (
-        f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
-        f"together{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
-        f"{exactly(comparison.total_delta)}.{over}{_kinds_meant(comparison)}{_at_least(comparison)}"
-    )
-
-
-def _kinds_meant(comparison: Comparison) -> str:
-    """What the several figures of a cell are for."""
-    kinds = by_kind(comparison)
-    return f" Several epsilons in a cell are for a change in {kinds}." * bool(kinds)
-
-
-def _at_least(comparison: Comparison) -> str:
-    """The bound on every table, where the plan is above it."""
-    bound = comparison.cost_at_least
-    if not comparison[0].expected_cost - bound >= 5e-5:  # nor NaN
-        return ""
-    *_, cost = _of_labels(comparison)
-    return (
-        f" No table by which all labels of these votes are drawn within the budget has a {cost} below "
-        f"{at_most(bound, 4)}."
-    )
 
 
 def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
@@ -452,12 +306,6 @@ def one_label(plan: Plan) -> str:
         alone = compose(plan.chosen, 1, delta=plan.total_delta).upper
         return f"Single-label guarantee: ({at_least(alone)}, {exactly(plan.total_delta)})-DP."
     return f"Single-label guarantee: {guarantee(plan.design.problem)}.{further}"
-
-
-def comparison_html(comparison: Comparison, *, stated: bool = False) -> Markup:
-    """The table of a comparison; ``stated`` as in `columns_meant`."""
-    table = grid(mechanism_heads(comparison), mechanism_rows(comparison), caption=mechanisms_title(comparison))
-    return join([table, paragraph(columns_meant(comparison, stated=stated))])
 
 
 def plan_html(plan: Plan) -> Markup:

@@ -17,7 +17,7 @@ from darrm.accounting.theorems import optimal
 from darrm.baselines.entries import Comparison, Entry
 from darrm.planning import planner
 from darrm.problem.limits import of_neighbours
-from darrm.show import plan_words, wording
+from darrm.show import comparison_words, plan_words, wording
 from darrm.show.inline import notebook_html
 from darrm.show.plots_plan import plot_comparison_at_one_total
 
@@ -74,8 +74,8 @@ def test_costs_are_compared_where_they_count() -> None:
     objective = darrm.objectives.truth(accuracy=[0.7], cost=[[0, 5], [1, 0]])
     plan = darrm.plan(K=5, epsilon=1.0, objective=objective, max_affected=1, voters="fresh", **TOTAL)
     assert plan.comparison is not None
-    assert plan_words.mechanism_heads(plan.comparison)[2] == "expected cost"
-    assert plan_words.mechanism_rows(plan.comparison)[0][2] == f"{plan.comparison['planned'].expected_cost:.4f}"
+    assert comparison_words.mechanism_heads(plan.comparison)[2] == "expected cost"
+    assert comparison_words.mechanism_rows(plan.comparison)[0][2] == f"{plan.comparison['planned'].expected_cost:.4f}"
     assert any("minimises the expected cost" in remark for remark in plan_words.remarks(plan))
 
 
@@ -88,7 +88,7 @@ def test_a_table_of_costs_says_nothing_of_wrong_labels() -> None:
     assert plan.comparison is not None
     assert "nan" not in notebook_html(plan)
     assert not any("Pass --accuracy" in remark for remark in plan_words.remarks(plan))
-    assert "not known" in plan_words.mechanism_rows(plan.comparison)[0]
+    assert "not known" in comparison_words.mechanism_rows(plan.comparison)[0]
     assert plot_comparison_at_one_total(plan.comparison).get_xlabel() == "expected cost of a label"
 
 
@@ -353,10 +353,10 @@ def test_a_comparison_carries_the_assumption_and_the_second_budget_wherever_it_g
     assert found.note in title
     assert "second budget, of epsilon 4" in title
     assert [text.get_text() for text in axes.texts][::-1] == [f"0.100, {b} budget" for b in found.columns()["binding"]]
-    assert [row[2:4] for row in plan_words.mechanism_rows(found)][:2] == [("1.9 *", "3"), ("1", "3.9 *")]
-    meant = plan_words.columns_meant(found)
+    assert [row[2:4] for row in comparison_words.mechanism_rows(found)][:2] == [("1.9 *", "3"), ("1", "3.9 *")]
+    meant = comparison_words.columns_meant(found)
     assert meant.count(found.assumption) == 1
-    assert found.assumption not in plan_words.columns_meant(found, stated=True)
+    assert found.assumption not in comparison_words.columns_meant(found, stated=True)
 
 
 def test_a_comparison_of_one_budget_has_no_column_for_another() -> None:

@@ -20,7 +20,7 @@ from darrm.planning import Plan
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
 
-from darrm.show import plan_words
+from darrm.show import comparison_words, plan_words
 from darrm.show.explore import create_app, serving
 from darrm.show.explore import plan_choices as choices
 
@@ -92,7 +92,7 @@ def test_the_comparison_is_that_of_the_library(client: Any, small: Plan) -> None
     text = html.unescape(get(client, "/others", **SMALL).text)
     assert small.comparison is not None
     assert '<img class="picture" src="data:image/svg+xml;base64,' in text
-    for row, (_, *cells) in zip(small.comparison, plan_words.mechanism_rows(small.comparison), strict=True):
+    for row, (_, *cells) in zip(small.comparison, comparison_words.mechanism_rows(small.comparison), strict=True):
         name = f"{row.name} <small>{row.setting}</small>" if row.setting else row.name
         assert f">{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
     assert text.count('class="this"') == 1
@@ -190,7 +190,7 @@ def test_the_comparison_by_a_known_randomizer_has_both_totals(client: Any, state
     text = html.unescape(get(client, "/others", **STATED).text)
     assert stated.comparison is not None
     assert ">same, others any mechanism<" in text
-    for row, (_, *cells) in zip(stated.comparison, plan_words.mechanism_rows(stated.comparison), strict=True):
+    for row, (_, *cells) in zip(stated.comparison, comparison_words.mechanism_rows(stated.comparison), strict=True):
         name = f"{row.name} <small>{row.setting}</small>" if row.setting else row.name
         assert f">{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
     assert "within the second budget of 6" in text

@@ -10,7 +10,7 @@ from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.planning.answers import Plan
 from darrm.problem.groups import ByGroups
-from darrm.show import plan_words, wording
+from darrm.show import comparison_words, plan_words, wording
 from darrm.show.explore import plan_choices as choices
 from darrm.show.explore import serving
 from darrm.show.explore.controls import (
@@ -230,18 +230,21 @@ def others(compared: Comparison, problem: ByGroups, picture: str, search: str) -
     )
     rows = [
         row((noted(one.name, one.setting), *cells), class_=None if at else "this")
-        for at, (one, (_, *cells)) in enumerate(zip(compared, plan_words.mechanism_rows(compared), strict=True))
+        for at, (one, (_, *cells)) in enumerate(zip(compared, comparison_words.mechanism_rows(compared), strict=True))
     ]
     table = _scrolls(
-        grid(plan_words.mechanism_heads(compared), rows, class_="mechanisms"), "Mechanisms at the same privacy budget"
+        grid(comparison_words.mechanism_heads(compared), rows, class_="mechanisms"),
+        "Mechanisms at the same privacy budget",
     )
     csv = element("a", "Mechanisms, CSV", class_="button", href=f"{url_for('plan.mechanisms')}?{search}", download=True)
     return join(
         [
-            paragraph(f"{plan_words.mechanisms_title(compared)}. Mechanisms over budget are shown for scale only."),
+            paragraph(
+                f"{comparison_words.mechanisms_title(compared)}. Mechanisms over budget are shown for scale only."
+            ),
             _picture(picture, words, "Picture of mechanisms at the same privacy budget"),
             table,
-            paragraph(plan_words.columns_meant(compared, stated=True), class_="hint"),
+            paragraph(comparison_words.columns_meant(compared, stated=True), class_="hint"),
             paragraph(f"Epsilon, all labels, holds {plan_words.known(problem)}", class_="hint")
             if problem.known
             else "",
