@@ -157,7 +157,8 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         if isinstance(error, click.NoSuchOption) and context is not None:
-            error.possibilities = meant(error.option_name, context.command) or error.possibilities
+            others = meant(error.option_name, context.command) or error.possibilities
+            error = click.NoSuchOption(error.option_name, possibilities=others, ctx=context)
         said = error.format_message()
         stop = "" if said.endswith((".", "?", "?)")) else "."
         return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
