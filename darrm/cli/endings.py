@@ -156,10 +156,10 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
         ending = NO_FILE
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
-        if isinstance(error, click.NoSuchOption) and context is not None:
-            others = meant(error.option_name, context.command) or error.possibilities
-            error = click.NoSuchOption(error.option_name, possibilities=others, ctx=context)
         said = error.format_message()
+        if isinstance(error, click.NoSuchOption) and context is not None:
+            others = " or ".join(meant(error.option_name, context.command))
+            said = f"No such option {error.option_name}. Did you mean {others}?" if others else said
         stop = "" if said.endswith((".", "?", "?)")) else "."
         return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
     # The library does not know how it was called.
