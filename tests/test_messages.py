@@ -12,6 +12,7 @@ import pytest
 import darrm
 from darrm.cli import main
 from darrm.numerics.printed import counted, left
+from darrm.problem.limits import ANY_NUMBER
 
 DESIGN = darrm.solve(K=3, m=2, epsilon=0.5)
 MECHANISM = darrm.mechanisms.DaRRM(DESIGN)
@@ -195,3 +196,14 @@ def test_no_number_is_made_to_agree_by_hand() -> None:
     by_hand = re.compile(r"""['"]e?s['"] (\*|if) |\{['"]['"] if [^}]* else ['"]e?s['"]\}""")
     found = [path.name for path in package.rglob("*.py") if by_hand.search(path.read_text(encoding="utf-8"))]
     assert found == ["printed.py"]
+
+
+def test_what_a_total_of_noisy_max_holds_for_has_one_wording() -> None:
+    """It was said of teachers, voters and votes: one name for one thing, in messages and documents."""
+    package = Path(darrm.__file__).parent
+    said = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    pages = (path for path in (package.parent / "docs").rglob("*.md") if "_build" not in path.parts)
+    said |= {path: path.read_text(encoding="utf-8") for path in pages}
+    other = re.compile(r"any numbers of (teachers|voters|votes|both)|any number of (teachers|voters) and classes")
+    assert [path.name for path, text in said.items() if other.search(text)] == []
+    assert [path.name for path, text in said.items() if f'"{ANY_NUMBER}"' in text] == ["limits.py"]

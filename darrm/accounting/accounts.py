@@ -129,7 +129,7 @@ class Labels:
 
 @dataclass
 class NoisyLabels:
-    """The account of the labels of Gaussian noisy max, whose totals are for any numbers of votes and classes.
+    """The account of the labels of Gaussian noisy max, whose totals are for any number of votes and classes.
 
     With a check before each label every query is charged as a check and a label, whatever comes of the check.
     """

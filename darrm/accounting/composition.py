@@ -59,7 +59,7 @@ def compose(
         labels of exactly K votes for that many classes. One teacher less or more, or another class, can cost more,
         whether K is odd or even. So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K,
         classes=classes)``, which refuses other votes. A teacher that abstains because of its data is another kind of
-        change, which such a total does not cover. Without both, the total holds for any numbers of voters and classes,
+        change, which such a total does not cover. Without both, the total holds for any number of votes and classes,
         by the sigma or epsilon that the mechanism states, and so it does if there are too many votes to list, as for
         250 teachers and ten classes. For Gaussian noise it covers a teacher that appears or falls silent too.
 

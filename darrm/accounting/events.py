@@ -99,7 +99,7 @@ def dp_event(
     >>> round(accountant.compose(labels).compose(dp.GaussianDpEvent(4.0)).get_epsilon(1e-5), 2)
     11.55
 
-    A thousand labels of noisy max, of any numbers of teachers and classes:
+    A thousand labels of noisy max, of any number of votes and classes:
 
     >>> noisy = darrm.interop.dp_event(darrm.mechanisms.GaussianNoisyMax(40.0), queries=1000)
     >>> accountant = darrm.interop.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)

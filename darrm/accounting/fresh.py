@@ -69,7 +69,7 @@ class Total:
         limit.
     K, classes : int, or None
         For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
-        bounds, "Renyi DP", "Gaussian DP" and "ladder of Gaussian profiles" hold for any numbers of both. None for a
+        bounds, "Renyi DP", "Gaussian DP" and "ladder of Gaussian profiles" hold for any number of both. None for a
         total of any numbers, and for a design, which has its own.
     """
 

@@ -65,7 +65,7 @@ def climbs(sigma: float, queries: int, delta: float) -> bool:
 def any_votes_epsilon(
     sigma: float, queries: int, delta: float, checks: Checks | None = None, affected: int = 1
 ) -> float:
-    """The total epsilon of labels of noisy max with noise N(0, sigma^2), for any numbers of votes and classes.
+    """The total epsilon of labels of noisy max with noise N(0, sigma^2), for any number of votes and classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A privacy filter for labels of Gaussian noisy max of several sigmas, for any numbers of votes and classes.
+"""A privacy filter for labels of Gaussian noisy max of several sigmas, for any number of votes and classes.
 
 Every label takes a share of the budget, by its sigma, and labels end when the shares are spent. The sigma of the next
 label may depend on all labels before. docs/composition.md, "Several sigmas, fully adaptive", has the proof. In

@@ -123,7 +123,7 @@ class Ledger(LedgerReading):
             The last three were called "composed", "renyi" and "basic", names that are still taken.
 
             "exact": labels of this design only, by their exact adaptive composition. For noisy max, labels of this
-            sigma, by `compose` for any numbers of votes and classes. Queries, and when to stop, may depend on
+            sigma, by `compose` for any number of votes and classes. Queries, and when to stop, may depend on
             earlier labels. Of a list of noisy max the next sigma may too: each label takes a share of the budget by its
             sigma (a privacy filter). Labels of more noise than one in the list are charged as that one.
 

@@ -167,7 +167,7 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
 
 
 def _allowed(state: State, account: Labels | NoisyLabels, design: Any) -> int:
-    """The number of labels that the budget covers; of noisy max for any numbers of votes and classes."""
+    """The number of labels that the budget covers; of noisy max for any number of votes and classes."""
     total = state.total_epsilon, state.total_delta
     if isinstance(account, NoisyLabels):
         return queries_within(account, *total, MOST_LABELS).queries

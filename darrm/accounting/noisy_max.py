@@ -376,7 +376,7 @@ def noisy_max_parameter(
     total_epsilon : float > 0, nats
     total_delta : float in (0, 1)
     K, classes : int, optional
-        The numbers of voters and classes, or neither for any numbers of both. Voters are non-private, and neighbouring
+        The numbers of voters and classes, or neither for any number of both. Voters are non-private, and neighbouring
         data sets differ in one vote. With K and classes the noise is enough for exactly K votes, odd or even, and
         exactly that many classes. Pass both to the releasing mechanism, as in the example: it then refuses other votes.
         A teacher that abstains because of its data is another kind of change, which such a total does not cover.

@@ -326,7 +326,7 @@ def max_queries(
     >>> darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fresh")
     28
 
-    Labels of noisy max, for any numbers of teachers and classes:
+    Labels of noisy max, for any number of votes and classes:
 
     >>> darrm.accounting.max_queries(darrm.mechanisms.GaussianNoisyMax(40.0), 2.0, 1e-5)
     305

@@ -12,6 +12,7 @@ from darrm.cli import common
 from darrm.errors import InputError
 from darrm.numerics.printed import counted
 from darrm.problem.groups import called, without_privacy
+from darrm.problem.limits import ANY_NUMBER
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=common.PATH, required=False)
 @common.number(
     "--noisy-max",
-    "In place of FILE: noisy max with Gaussian noise of this sigma over non-private teachers, for any numbers of "
-    "teachers and classes.",
+    f"In place of FILE: noisy max with Gaussian noise of this sigma over non-private teachers, for {ANY_NUMBER}.",
 )
 @common.number("--queries", "Number of labels.")
 @click.option(

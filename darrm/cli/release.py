@@ -21,6 +21,7 @@ from darrm.errors import DarrmError, InputError, in_one_line
 from darrm.numerics import printed
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
+from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed, wording
 
@@ -221,7 +222,7 @@ def command(
             for problem, absent in rests_on
         )
         noisy = wording.of_noisy_max(None, affected=status["affected_votes"])
-        rests = rests or noisy.removeprefix("This holds for any numbers of teachers and classes, ")
+        rests = rests or noisy.removeprefix(f"This holds for {ANY_NUMBER}, ")
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
             f"{before}Charged to {place}: {printed.counted(status['released'], 'label')} of {voters_called} "

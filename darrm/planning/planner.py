@@ -35,6 +35,7 @@ from darrm.planning.setting import Setting
 from darrm.priors import Prior
 from darrm.problem.decision import decision_by
 from darrm.problem.groups import VoterGroup, but, without_privacy
+from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.majority import MajorityProblem
 
 _HINT = 1.0  # seconds to find the noise that the error at the end of the time names
@@ -318,7 +319,7 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
         f" Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
         f"K={problem.K}, classes={problem.n_classes}) keeps {counted(budget.queries, 'label')} within "
         f"({budget.epsilon:g}, "
-        f"{budget.delta:g}), for any numbers of votes and classes.{returned * (beyond is not None)}"
+        f"{budget.delta:g}), for {ANY_NUMBER}.{returned * (beyond is not None)}"
     )
 
 

@@ -15,6 +15,7 @@ from darrm._validation import real, refusal
 from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
+ANY_NUMBER = "any number of votes and classes"  # what a total of noisy max holds for, if it is for no table
 _NOT_PRIVATE = Decimal(400)
 _MOST_POINTS = 10_000
 ADJACENCIES = ("replace-one", "add-remove")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from darrm.numerics.printed import counted
 from darrm.problem.groups import rests_on
+from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.model import VoterModel
 from darrm.show.comparison_words import ALL_LABELS, ALL_VOTES, DISAGREEMENT, ERROR, comparison_html, rate
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
@@ -139,7 +140,7 @@ def _noisy_max(plan: Plan) -> list[str]:
     return [
         f"No table fits the votes of {voters} for {classes}, so the plan is {kind}: the label is the class "
         f"with the largest count after noise of sigma {sigma:.6g} at every count{of_check(plan.chosen)}.",
-        f"The total holds for any numbers of voters and classes; only votes of {voters} for {classes} are released.",
+        f"The total holds for {ANY_NUMBER}; only votes of {voters} for {classes} are released.",
     ]
 
 

@@ -63,7 +63,7 @@ RULES = {
     "Gaussian DP": ("Gaussian DP", "the Gaussian DP of the noisy counts"),
     "ladder of Gaussian profiles": (
         "ladder of Gaussian profiles",
-        "the labels themselves, for any numbers of votes and classes (docs/composition.md)",
+        f"the labels themselves, for {limits.ANY_NUMBER} (docs/composition.md)",
     ),
     "optimal composition": (
         "optimal composition of the single-label guarantee",
@@ -133,7 +133,7 @@ def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 
     """The condition of ``what``, a total of noisy max, for these votes or for any of which so many are affected."""
     affected = affected if votes is None else votes.max_affected
     changes, gone = ("one vote", "one") if affected == 1 else (f"at most {affected} votes", "as many")
-    votes_alone, silent = "any numbers of teachers and classes", f", or adds or takes away {gone}"
+    votes_alone, silent = limits.ANY_NUMBER, f", or adds or takes away {gone}"
     if votes is not None:
         votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
     return (

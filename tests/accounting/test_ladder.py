@@ -1,4 +1,4 @@
-"""Totals of Gaussian noisy max for any numbers of votes and classes, against rows and recursions made here."""
+"""Totals of Gaussian noisy max for any number of votes and classes, against rows and recursions made here."""
 
 import math
 from functools import cache

@@ -75,7 +75,7 @@ def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.Cap
     assert total["upper"] == total["bounds"]["ladder of Gaussian profiles"]
     assert main([*noise, "--queries", "5"]) == 0
     assert "5 labels together are (" in (said := " ".join(capsys.readouterr().out.split()))
-    assert "any numbers of teachers and classes, if a change of one record changes one vote, or adds" in said
+    assert "any number of votes and classes, if a change of one record changes one vote, or adds" in said
     most = run_json(capsys, *noise, "--total-epsilon", "0.4")["queries"]
     assert main([*noise, "--total-epsilon", "0.4"]) == 0
     assert f"(0.4, 1e-05) covers {most} labels." in capsys.readouterr().out

@@ -57,7 +57,7 @@ def test_a_plan_says_why_and_for_which_votes(here: Path, capsys: pytest.CaptureF
     said = " ".join(said.split())
     assert said.startswith("5 labels together are (4, 1e-05)-DP (certified)")
     assert "No table fits the votes of 250 voters for 10 classes, so the plan is Gaussian noisy max" in said
-    assert "holds for any numbers of voters and classes; only votes of 250 voters for 10 classes are released" in said
+    assert "holds for any number of votes and classes; only votes of 250 voters for 10 classes are released" in said
     assert "To save the mechanism" in beside
 
 
@@ -135,7 +135,7 @@ def test_labels_are_charged_to_a_ledger(planned: GaussianNoisyMax, capsys: pytes
     assert main(f"ledger create book.json plan.json {total}".split()) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "rule exact: 0 labels released, 5 left." in said
-    assert "This holds for any numbers of teachers and classes, if a change of one record changes one vote" in said
+    assert "This holds for any number of votes and classes, if a change of one record changes one vote" in said
     release = ["release", "plan.json", "--votes", "votes.csv", "--ledger", "book.json", "--out"]
     assert main([*release, "labels.csv"]) == 0
     beside = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Rule "exact" for noisy max with Gaussian noise of one sigma or several, for any numbers of votes and classes."""
+"""Rule "exact" for noisy max with Gaussian noise of one sigma or several, for any number of votes and classes."""
 
 from __future__ import annotations
 
