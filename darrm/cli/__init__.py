@@ -20,7 +20,7 @@ import click
 
 from darrm import __version__
 from darrm.cli.completion import VARIABLE
-from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, current, ended_by, error_object, trace
+from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, current, ended_by, error_object, trace, with_option
 from darrm.cli.long_run import telling
 from darrm.cli.streams import kept_streams
 from darrm.errors import ImpossiblePriorWarning, OutputError, RecoveredLabelsWarning, in_one_line
@@ -90,7 +90,10 @@ def _run(arguments: Sequence[str], program: str) -> int:
         error.show()
         return BAD_INPUT.status
     except (Exception, KeyboardInterrupt) as error:
-        ending, message = ended_by(error, program, _command_of(arguments, program))
+        called, command = _command_of(arguments, program)
+        ending, message = ended_by(error, program, called)
+        if ending is BAD_INPUT and not isinstance(error, click.ClickException):
+            message = with_option(message, command, arguments)
         if ending is DEFECT and trace(error):
             run.say(trace(error).rstrip("\n"), "traceback")
         _say(run, message, "error", code=ending.code, status=ending.status)
@@ -100,14 +103,17 @@ def _run(arguments: Sequence[str], program: str) -> int:
         return ending.status
 
 
-def _command_of(arguments: Sequence[str], program: str) -> str:
-    """The program, and the commands that the first words name: an error in how an option is written does not know."""
+def _command_of(arguments: Sequence[str], program: str) -> tuple[str, click.Command]:
+    """The program with the commands that the first words name, and the last one of them.
+
+    An error in how an option is written does not know it.
+    """
     path, command = [program], cast(click.Command, app)
     for word in arguments:
         if not isinstance(command, click.Group) or word not in command.commands:
             break
         path, command = [*path, word], command.commands[word]
-    return " ".join(path)
+    return " ".join(path), command
 
 
 def _show_warning(

@@ -67,6 +67,7 @@ ENDINGS = (
     *(DONE, NOT_HELD, BAD_INPUT, NO_FILE, EXISTS, BUDGET_SPENT, NO_DESIGN),
     *(NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, REPEATED, PARTY, DEFECT, INTERRUPTED),
 )
+_OPTIONS = {"sigma": "noisy_max"}  # arguments whose option has another name
 _MOST_MEANT = 3  # options that an unknown one can stand for
 # The first that fits counts.
 _OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
@@ -164,6 +165,23 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
         return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
     # The library does not know how it was called.
     return ending, re.sub(r"(?<=[Rr]un: )darrm(?= )", program, _messages(error).get(ending, str(error)))
+
+
+def with_option(message: str, command: click.Command, arguments: Sequence[str]) -> str:
+    """A message of the library that begins with the name of an argument, with the option in its place that was typed.
+
+    An option can have a shorter or a longer name than the argument: --delta of darrm budget is total_delta.
+    """
+    name, must, rest = message.partition(" must be ")
+    words = [word.partition("=")[0] for word in arguments]
+    typed: dict[str, str] = {}
+    for option in (one for one in command.params if isinstance(one, click.Option)):
+        for flag in option.opts:
+            if flag in words:
+                typed |= dict.fromkeys({option.name or "", flag.lstrip("-").replace("-", "_")}, flag)
+    near = {flag for own, flag in typed.items() if own.endswith(f"_{name}") or name.endswith(f"_{own}")}
+    found = typed.get(_OPTIONS.get(name, name)) or (near.pop() if len(near) == 1 else name)
+    return f"{found}{must}{rest}"
 
 
 def meant(typed: str, command: click.Command) -> list[str]:

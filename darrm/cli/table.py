@@ -145,7 +145,7 @@ def values(name: str, text: str | None) -> list[Any] | None:
             listed += [start + i * step for i in range(int((stop - start) / step) + 1)]
     except (InvalidOperation, ValueError):
         raise InputError(
-            f"--{name} must be numbers with commas between, or ranges start:stop:step that rise, {_MOST:,} values at "
-            f"most. Got {text!r}."
+            f"--{name.replace('_', '-')} must be numbers with commas between, or ranges start:stop:step that rise, "
+            f"{_MOST:,} values at most. Got {text!r}."
         ) from None
     return [int(x) if x == x.to_integral_value() else float(x) for x in listed]

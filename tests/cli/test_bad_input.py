@@ -1,5 +1,6 @@
 """Bad input is one line on standard error, exit status 2, and nothing else; so is, with 5, what cannot be written."""
 
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -62,7 +63,7 @@ def options(**changes: str) -> list[str]:
 )
 def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value: str) -> None:
     said = refused(command, *options(**{name: value}))
-    assert said.startswith(f"darrm: {name} must be ")
+    assert said.startswith(f"darrm: --{name.replace('_', '-')} must be ")
     assert "Got " in said
 
 
@@ -82,6 +83,33 @@ def test_an_option_that_is_not_there_is_told_of_the_one_that_is(refused: Refused
     assert f"Did you mean {meant}?" in refused(*typed.split())
     *before, _, value = typed.split()
     assert "No such option" not in refused(*before, meant, value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("budget gamma.json --queries 3 --delta 2 --voters fresh", "--delta"),
+        ("budget gamma.json --total-epsilon 3 --delta 2 --voters fresh", "--delta"),  # the library calls it total_delta
+        ("solve --group 3:1 --release-epsilon -1 --accuracy .8", "--release-epsilon"),  # and that epsilon
+        ("budget --noisy-max -1 --queries 3 --delta 1e-5", "--noisy-max"),
+        ("ledger create new.db --noisy-max=-1 --total-epsilon 3 --total-delta 1e-6", "--noisy-max"),
+        ("solve --K 3 --m 1 --epsilon 1 --Delta 2", "--Delta"),
+        ("table --K 3 --m 1 --epsilon 1 --max-affected all --out t.csv", "--max-affected"),
+        ("release-shared gamma.json --votes votes.csv --parties parties.json --party nort", "--party"),
+    ],
+)
+def test_the_option_that_is_wrong_is_named_as_it_was_typed(
+    refused: Refused, folder: Path, typed: str, named: str
+) -> None:
+    pytest.importorskip("mpyc")
+    parties = [{"name": one, "address": f"127.0.0.1:{4000 + i}", "voters": [one]} for i, one in enumerate("abc")]
+    Path("parties.json").write_text(json.dumps({"parties": parties}), encoding="utf-8")
+    assert refused(*typed.split()).startswith(f"darrm: {named} must be ")
+
+
+def test_an_argument_that_was_not_typed_keeps_its_name(refused: Refused) -> None:
+    plan = ["plan", "--K", "3", "--epsilon", "1", "--queries", "1", "--total-epsilon", "1", "--total-delta", "0"]
+    assert refused(*plan, "--accuracy", ".8").startswith("darrm: voters must be")
 
 
 def test_empty_adjacency(refused: Refused) -> None:
