@@ -170,18 +170,37 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
 def with_option(message: str, command: click.Command, arguments: Sequence[str]) -> str:
     """A message of the library that begins with the name of an argument, with the option in its place that was typed.
 
-    An option can have a shorter or a longer name than the argument: --delta of darrm budget is total_delta.
+    An option can have a shorter or a longer name than the argument: --delta of darrm budget is total_delta. If the
+    value is another than what was typed, it came from elsewhere, such as a file.
     """
     name, must, rest = message.partition(" must be ")
-    words = [word.partition("=")[0] for word in arguments]
+    got = re.search(r"Got (.*?)\.(?= |$)", rest)
+    if got is None:
+        return message
+    given = {}
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        flag, equals, value = word.partition("=")
+        given[flag] = value if equals else following
     typed: dict[str, str] = {}
     for option in (one for one in command.params if isinstance(one, click.Option)):
         for flag in option.opts:
-            if flag in words:
+            if flag in given and _values(given[flag]) == _values(got[1]):
                 typed |= dict.fromkeys({option.name or "", flag.lstrip("-").replace("-", "_")}, flag)
     near = {flag for own, flag in typed.items() if own.endswith(f"_{name}") or name.endswith(f"_{own}")}
     found = typed.get(_OPTIONS.get(name, name)) or (near.pop() if len(near) == 1 else name)
     return f"{found}{must}{rest}"
+
+
+def _values(text: str) -> list[str]:
+    """A value, or several with commas between, whether as typed or as in a message."""
+    text = text.removesuffix(" (not a number)").strip("'[]()")
+    found = []
+    for part in text.split(","):
+        try:
+            found.append(str(float(part)))
+        except ValueError:
+            found.append(part.strip(" '"))
+    return found
 
 
 def meant(typed: str, command: click.Command) -> list[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import darrm
-from darrm.cli import main
+from darrm.cli import app, main
+from darrm.cli.endings import with_option
 
 Refused = Callable[..., str]
 GOOD = {"K": "11", "m": "3", "epsilon": "0.1"}
@@ -108,6 +109,10 @@ def test_the_option_that_is_wrong_is_named_as_it_was_typed(
 
 
 def test_an_argument_that_was_not_typed_keeps_its_name(refused: Refused) -> None:
+    group = ["solve", "--group", "3:-1", "--release-epsilon", "1", "--accuracy", ".8"]
+    assert refused(*group).startswith("darrm: --group 3:-1: epsilon must be")
+    message, typed = "delta must be in [0, 1). Got 3.", ["budget", "gamma.json", "--delta", "2"]
+    assert with_option(message, app.commands["budget"], typed) == message  # it is not what was typed
     plan = ["plan", "--K", "3", "--epsilon", "1", "--queries", "1", "--total-epsilon", "1", "--total-delta", "0"]
     assert refused(*plan, "--accuracy", ".8").startswith("darrm: voters must be")
 

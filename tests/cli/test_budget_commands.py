@@ -83,7 +83,9 @@ def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.Cap
         capsys, 2, *noise, str(design_file), "--queries", "5"
     )
     assert "voters does not apply" in refused(capsys, 2, *noise, "--queries", "5", "--voters", "fresh")
-    assert "sigma must be" in refused(capsys, 2, "budget", "--noisy-max", "0", "--delta", "1e-5", "--queries", "5")
+    assert "--noisy-max must be" in refused(
+        capsys, 2, "budget", "--noisy-max", "0", "--delta", "1e-5", "--queries", "5"
+    )
 
 
 @pytest.mark.thorough
@@ -349,7 +351,7 @@ def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytes
     make = ["ledger", "create", str(book), str(design_file), "--total-delta", "0.0297"]
     assert "voters must be" in refused(capsys, 2, *make, "--total-epsilon", "3")
     assert "does not cover" in refused(capsys, 3, *make, "--total-epsilon", "0.001", "--voters", "fresh")
-    assert "total_epsilon" in refused(capsys, 2, *make, "--total-epsilon", "nan", "--voters", "fresh")
+    assert "--total-epsilon must be" in refused(capsys, 2, *make, "--total-epsilon", "nan", "--voters", "fresh")
     assert "does not exist" in refused(capsys, 2, "ledger", "show", str(tmp_path / "none.json"))
     assert not book.exists()
 
@@ -428,8 +430,8 @@ def test_a_ledger_of_everything(
         (["--epsilon", "1", "--noise-multiplier", "1"], "Charge a design, FILE, or a mechanism"),
         (["--noise-multiplier", "1", "--delta", "1e-6"], "--delta goes with --epsilon"),
         (["--epsilon", "1", "--steps", "3"], "go with --noise-multiplier"),
-        (["--noise-multiplier", "0"], "noise_multiplier must be"),
-        (["--noise-multiplier", "1", "--sampling-rate", "2"], "sampling_rate must be"),
+        (["--noise-multiplier", "0"], "--noise-multiplier must be"),
+        (["--noise-multiplier", "1", "--sampling-rate", "2"], "--sampling-rate must be"),
         (["--noise-multiplier", "1", "--steps", "2.5"], "steps must be"),
         (["--epsilon", "1", "--adjacency", "replace-one", "--times", "0"], "--times must be"),
         (["--epsilon", "1", "--adjacency", "replace-one", "--note", "two\nlines"], "note must be"),

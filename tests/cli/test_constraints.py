@@ -119,7 +119,7 @@ def test_the_list_and_the_arrays_are_files_too(capsys: pytest.CaptureFixture[str
         (["--K", "120", "--m", "1", "--epsilon", ".1", "--json"], "One JSON object holds at most 5,000,000 numbers"),
         (["--K", "3", "--m", "1"], "--m and --epsilon go together"),
         (["--K", "3", "--delta", "0.1"], "--delta is for coefficients"),
-        (["--K", "3", "--max-affected", "4"], "max_affected must be an integer in [1, K]"),
+        (["--K", "3", "--max-affected", "4"], "--max-affected must be an integer in [1, K]"),
         (["--K", "3", "--Delta", "1"], "Delta must be in [0, 1)"),
         (["--K", "3", "--m", "4", "--epsilon", "1"], "m must be in (0, K]"),
     ],

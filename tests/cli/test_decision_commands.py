@@ -643,7 +643,7 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--cost": "0,1,1"}, "--cost must be four numbers, C00,C01,C10,C11, or six"),
         ({"--cost": "0,nan,1,0"}, "cost must be finite and at least 0. Got NaN"),
         ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
-        ({"--max-affected": "4"}, "max_affected must be an integer in [1, 3]"),
+        ({"--max-affected": "4"}, "--max-affected must be an integer in [1, 3]"),
         ({"--delta": "1"}, "delta must be in [0, 1)"),
         ({"--objective": "tv"}, "--objective must be truth, plurality, majority, dissent, at-least:K or weights"),
         ({"--objective": "at-least:x"}, "k must be an integer"),

@@ -132,13 +132,13 @@ def test_a_plan_of_two_budgets(tmp_path: Path, monkeypatch: Any, capsys: pytest.
     ("command", "said"),
     [
         (f"solve {GROUPS} --release-epsilon 0.3,1,2", "epsilon must be a number, or a list of 2"),
-        ("solve --K 5 --epsilon 1 --release-epsilon .3,1", "release_epsilon must be a number"),
+        ("solve --K 5 --epsilon 1 --release-epsilon .3,1", "--release-epsilon must be a number"),
         ("profile d.json --kind several", "kind must be one of group 1, group 2"),
         ("report d.json", "kind must be one of group 1, group 2"),
         ("ledger create l.json d.json --total-epsilon 1,2,3 --total-delta 1e-6 --voters fresh", "a list of 2"),
         (
             "ledger create l.json --total-epsilon 1,2 --total-delta 1e-6 --voters fresh --rule basic-filter",
-            "total_epsilon",
+            "--total-epsilon",
         ),
     ],
 )
