@@ -53,7 +53,7 @@ def test_voters_in_capitals_are_refused_in_a_short_line(
     with pytest.raises(darrm.InputError, match=f"^{re.escape(said)}$"):
         darrm.accounting.max_queries(DESIGN, 2.0, 0.1, voters=voters)
     assert main(["budget", "gamma.json", "--queries", "2", "--delta", "0.1", "--voters", voters]) == 2
-    assert capsys.readouterr().err == f"darrm: {said}\n"
+    assert capsys.readouterr().err == f"darrm: --{said}\n"
 
 
 def test_a_vote_for_a_third_class_is_told_where_to_go(tmp_path: Path) -> None:
