@@ -173,4 +173,5 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 def output_error(target: Path, error: OSError, remedy: str = ELSEWHERE) -> OutputError:
     """What to say when ``target`` could not be written."""
     reason = error.strerror or str(error)
-    return OutputError(f"{target} could not be written: {reason}. What stood there is unchanged. {remedy}")
+    kept = "What stood there is unchanged. " if os.path.lexists(target) else ""
+    return OutputError(f"{target} could not be written: {reason}. {kept}{remedy}")

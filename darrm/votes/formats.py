@@ -33,6 +33,8 @@ def votes_file(name: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
     except UnicodeDecodeError as error:
+        check_kind(name, "votes")
         raise InputError(f"{name} is not UTF-8 text. Export the votes as CSV.") from error
     except Error as error:
+        check_kind(name, "votes")
         raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error

@@ -117,6 +117,12 @@ def test_an_argument_that_was_not_typed_keeps_its_name(refused: Refused) -> None
     assert refused(*plan, "--accuracy", ".8").startswith("darrm: voters must be")
 
 
+def test_nothing_is_said_of_what_did_not_stand_there(refused: Refused, folder: Path) -> None:
+    release = ["release", "gamma.json", "--votes", "votes.csv", "--out", "nowhere/labels.csv"]
+    said = refused(*release, status=5)
+    assert "nowhere/labels.csv could not be written: No such file or directory. Fix that" in said
+
+
 def test_empty_adjacency(refused: Refused) -> None:
     assert "adjacency" in refused("solve", *options(adjacency=" "))
 
@@ -228,7 +234,7 @@ def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> Non
         (f"{HEADER}\n{'x' * 200_000},1,0,1\n", "not a CSV file"),
         (f"{HEADER}\nx,1,0,1\n".encode("utf-16-le"), "not UTF-8"),
         (bytes(range(256)), "not UTF-8"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "not UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is a picture, not a file of votes"),
         (b"\x00" * 100, ""),
     ],
 )

@@ -177,6 +177,7 @@ def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
         (["verify", "page.html"], "page.html is a page of HTML, not a design file"),
         (["release", "gamma.json", "--votes", "rows.tex", "--out", "o.csv"], "a table in LaTeX, not a file of votes"),
         (["ledger", "show", "gamma.json"], "not a ledger. Pass a ledger. To look at this file, run: darrm verify "),
+        (["release", "gamma.json", "--votes", "ledger.json", "--out", "o.csv"], "is a ledger, not a file of votes"),
         (["release", "gamma.json", "--votes", "labels.csv", "--out", "o.csv"], "released labels, not a file of votes"),
         (
             ["release", "gamma.json", "--votes", "decision.json", "--out", "o.csv"],
