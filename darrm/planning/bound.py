@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtrc
+from scipy.special import betainc, betaincinv
 
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.search import Budget
@@ -19,7 +19,7 @@ from darrm.problem.groups import without_privacy
 from darrm.problem.limits import Limit, profile_limits
 
 _LOGITS = np.concatenate([np.linspace(-40, -8, 300), np.linspace(-8, 8, 3200), np.linspace(8, 30, 200)])  # of y
-_HALVINGS, _POINTS = 34, 24
+_STEPS, _CLOSE, _POINTS = 60, 1e-6, 24
 _ROUNDING = 1 + 1e-9  # of binomial tails; a larger delta makes the bound smaller, as it must be
 _MOST_EPSILON = 600.0  # e^epsilon overflows soon above
 _NOTHING = 1e-12  # a delta that cuts off no table
@@ -120,25 +120,31 @@ def _outer(queries: int, epsilon: float, delta: float) -> tuple[Array, Array]:
 
 
 def _largest(y: Array, queries: int, epsilon: float, delta: float) -> Array:
-    """The largest x for each y, rounded up."""
-    low, high = y.copy(), np.ones_like(y)
-    for _ in range(_HALVINGS):
-        x = (low + high) / 2
-        fits = np.maximum(_excess(x, y, queries, epsilon), _excess(1 - y, 1 - x, queries, epsilon)) <= delta * _ROUNDING
-        low, high = np.where(fits, x, low), np.where(fits, high, x)
-    return high
+    """An upper bound on the largest x for each y, and nearly that.
+
+    The divergence of Binomial(Q, x) from Binomial(Q, y) is the largest over k of
+    Pr[Binomial(Q, x) > k] - e^epsilon Pr[Binomial(Q, y) > k]. So each k bounds x, and the k that is largest at that
+    bound is tried next. Counts of the other answer bound it likewise. The first k are those of Gaussian noise.
+    """
+    mu, mean, spread = gdp_mu(epsilon, delta), queries * y, np.sqrt(queries * y * (1 - y))
+    above, other = mean + spread * (epsilon / mu + mu / 2), queries - mean + spread * (epsilon / mu - mu / 2)
+    x, rest, grow, allowed = np.ones_like(y), np.zeros_like(y), math.exp(epsilon), delta * _ROUNDING  # rest <= 1 - x
+    for _ in range(_STEPS):
+        k, before = _count(above, queries), (x, rest)
+        most = np.minimum(allowed + grow * betainc(k + 1, queries - k, y), 1.0)
+        x = np.fmin(x, betaincinv(k + 1, queries - k, most) * _ROUNDING)  # NaN, if below float64, is no bound
+        k = _count(other, queries)
+        least = np.maximum(betainc(k + 1, queries - k, 1 - y) - allowed, 0.0) / grow
+        rest = np.fmax(rest, betaincinv(k + 1, queries - k, least) / _ROUNDING)
+        x, rest = np.minimum(x, 1 - rest), np.maximum(rest, 1 - x)
+        if np.all(before[0] - x <= _CLOSE * x) and np.all(rest - before[1] <= _CLOSE * rest):
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down = np.log(x) - np.log(y), np.log(rest) - np.log1p(-y)
+            above, other = (epsilon - queries * down) / (up - down), (epsilon + queries * up) / (up - down)
+    return np.maximum(x, y)
 
 
-def _excess(x: Array, y: Array, queries: int, epsilon: float) -> Array:
-    """The hockey-stick divergence of Binomial(Q, x) from Binomial(Q, y), x >= y: of counts above a threshold."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        no = np.log1p(-x) - np.log1p(-y)
-        above = np.floor((epsilon - queries * no) / (np.log(x) - np.log(y) - no))
-        above = np.where(np.isfinite(above), np.clip(above, -1, queries), queries)
-    tails = [np.where(above < 0, 1.0, np.where(above >= queries, 0.0, _beyond(above, queries, p))) for p in (x, y)]
-    return tails[0] - math.exp(epsilon) * tails[1]
-
-
-def _beyond(above: Array, queries: int, p: Array) -> Array:
-    """Pr[Binomial(Q, p) > above]."""
-    return np.asarray(bdtrc(np.clip(above, 0, queries - 1), queries, p))
+def _count(above: Array, queries: int) -> Array:
+    """The count k, from 0 to Q - 1, nearest to a likelihood ratio of e^epsilon."""
+    return np.asarray(np.clip(np.floor(np.where(np.isfinite(above), above, queries)), 0, queries - 1))
