@@ -192,7 +192,7 @@ class GroupSeparation:
         """The worst of the cases that `GroupSearch` finds; of all cases in decimals, and where it does not apply."""
         if self._exact or not self._searches:
             return self.worst(epsilon)[0]
-        bounds, kappa = _Bounds([epsilon], self._exact), _kappa(epsilon)
+        bounds, kappa = _bounds((epsilon,), self._exact), _kappa(epsilon)
         found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
         few = sorted(found, key=lambda one: -one[0].excess)[:_LIKELY]
         return largest(self._attained(worst, answer, bounds) for worst, answer in few)
@@ -278,7 +278,7 @@ class GroupSeparation:
         size, found = block.tables.difference.size, []
         once = max(1, _ENTRIES_AT_ONCE // size)
         for first in range(0, len(epsilons), once):
-            bounds = _Bounds(epsilons[first : first + once], self._exact)
+            bounds = _bounds(tuple(epsilons[first : first + once]), self._exact)
             excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
             for own in excess.reshape(len(excess), -1):
                 at = int(own.argmax())
@@ -436,9 +436,11 @@ class _Bounds:
     """Upper bounds on V - e^epsilon W at each of several epsilons, rounding included."""
 
     def __init__(self, epsilons: Sequence[Decimal], exact: bool) -> None:
-        self._grow = [exponential(epsilon) for epsilon in epsilons]
-        self._kappa = [exponentials(epsilon)[1] for epsilon in epsilons]
+        grow, kappas = [exponential(epsilon) for epsilon in epsilons], [exponentials(epsilon)[1] for epsilon in epsilons]
         self._exact = exact
+        self._grow = _each(grow if exact else [min(float(one), _BEYOND) for one in grow])
+        self._few = [at for at, kappa in enumerate(kappas) if kappa < 1000]
+        self._kappas = _each([kappas[at] for at in self._few])[..., 0]
 
     def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
         """Bounds for tables with that many affected voters, whose |p - p'| sum to ``gaps`` at most.
@@ -448,19 +450,23 @@ class _Bounds:
         V, W, D = (side.reshape(*shape, -1) for side, shape in zip(tables, ((1, 2), (1, 2), (1,)), strict=True))
         if self._exact:
             with decimals(Decimal(1)):
-                return np.asarray(V * (1 + _EXACT) - W * self._each([grow * (1 - _EXACT) for grow in self._grow]))
+                return np.asarray(V * (1 + _EXACT) - W * (self._grow * (1 - _EXACT)))
         relative = 1.01 * _U * (3 * reached + 12)
-        grow = self._each([min(float(grow), _BEYOND) * (1 - relative) for grow in self._grow])
-        bounds: NDArray[Any] = V * (1 + relative) - W * grow
-        few = [at for at, kappa in enumerate(self._kappa) if kappa < 1000]
-        if few:
-            kappas = self._each([self._kappa[at] * (1 - relative) for at in few])[..., 0]
-            absolute = _rounding_of_differences(gaps, reached)
+        bounds: NDArray[Any] = V * (1 + relative) - W * (self._grow * (1 - relative))
+        if self._few:
+            kappas, absolute = self._kappas * (1 - relative), _rounding_of_differences(gaps, reached)
             for answer, sign in ((0, -1.0), (1, 1.0)):
                 by_difference = sign * D - W[:, answer] * kappas + absolute
-                bounds[few, answer] = np.minimum(bounds[few, answer], by_difference)
+                bounds[self._few, answer] = np.minimum(bounds[self._few, answer], by_difference)
         return bounds
 
-    @staticmethod
-    def _each(values: Sequence[Any]) -> NDArray[Any]:
-        return np.reshape(values, (-1, 1, 1))
+
+@lru_cache(maxsize=8)
+def _bounds(epsilons: tuple[Decimal, ...], exact: bool) -> _Bounds:
+    """Kept, because all blocks, and the votes of all colluders, are asked at the same epsilons."""
+    return _Bounds(epsilons, exact)
+
+
+def _each(values: Sequence[Any]) -> NDArray[Any]:
+    """One value for each epsilon, in the axes of `_Bounds.of`."""
+    return np.reshape(values, (-1, 1, 1))
