@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from darrm import objectives
 from darrm._validation import MAX_EPSILON
@@ -14,6 +14,7 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.voters import among, epsilon_of
 from darrm.certificate.certificate import Certificate
+from darrm.design.costs import expected_cost
 from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
@@ -169,7 +170,15 @@ class Setting:
         """The expected cost under the objective."""
         if isinstance(self.objective, Paper) and self.of_gamma:
             return errors(self.objective.prior, table)[OBJECTIVES.index(self.objective.name)]
+        if self._costs is not None:
+            return expected_cost(self._costs, table)
         return cost_of(table, self.problem(1.0, 0.5), self.objective)
+
+    @cached_property
+    def _costs(self) -> Array | None:
+        """The cost of both answers at all counts, kept because searches ask hundreds of times; None for more answers."""
+        problem = self.problem(1.0, 0.5)
+        return self.objective.costs(problem) if problem.binary else None
 
     def most_cost(self) -> float:
         """The largest expected cost of a constant answer."""
