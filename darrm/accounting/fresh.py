@@ -324,9 +324,11 @@ def within(
     for count in [index // times for times in _COARSER if index >= times * _POINTS[0]] or [index]:
         step = epsilon / count * (1 - 1e-15) if count else fine
         size = max(_POINTS[0], count + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
-        if step * size > FAR:  # the exact composition does not reach that far
+        if step * size > FAR:  # no grid reaches that far; beyond its end V counts as the last value
             by_loss = max(by_loss, _within_by_single_labels(release, guaranteed, epsilon, delta, most))
-            continue
+            size = int(min(FAR / step, _POINTS[1]))
+            if size <= count or by_loss == most:
+                continue
         queries = 0
         for V in adaptive.upper_bounds(release, Grid(step, size), least=_LEAST * delta / most):
             check_time()

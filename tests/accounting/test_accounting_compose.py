@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 import darrm
 from darrm.accounting import adaptive, compose, fresh, max_queries, optimal, plan
-from darrm.accounting.fresh import envelope, exact_guarantee, of_region, one_pair
+from darrm.accounting.fresh import envelope, exact_guarantee, of_region, one_pair, within
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.profile import Point, Region, region
 from darrm.accounting.rows import OutcomeRows
@@ -290,6 +290,15 @@ def test_an_infinite_loss_has_a_finite_neighbour() -> None:
     gamma = np.array([1, 0.0403599662298777, 0.0403599662298777, 1])
     one = region(gamma, problem)
     assert of_region(one, problem.affected, 1, 0.015522).upper < 0.01
+
+
+def test_a_rare_loss_beyond_every_grid_leaves_a_budget_its_labels() -> None:
+    """That of an answer which float64 rounds to a probability of 8e-16, if voters are not private."""
+    points = [(0.5872, 0.3086), (0.4128, 0.1697), (0.2477, 0.0653), (8.3e-16, 1.6e-189)]
+    outer = tuple(Point(x, y, 1 - x, 1 - y) for x, y in points)
+    one = Region(outer, outer, 0.0, 400.0)
+    assert of_region(one, (), 10, 1e-6).upper < 12 < of_region(one, (), 11, 1e-6).upper
+    assert within(one, None, 12.0, 1e-6, 20) == 10
 
 
 @pytest.mark.parametrize("voters", ["fresh", "fixed"])
