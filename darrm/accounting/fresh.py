@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -302,7 +303,8 @@ def within(
     """`labels_within`, from the region or rows of one release; ``guaranteed`` as for `of_region`.
 
     It runs the exact composition until the budget is spent, on coarse grids, and on finer ones if these do not reach
-    ``most``. Each grid certifies its count, so the larger count holds.
+    ``most``. Each grid certifies its count, so the larger count holds. Above 10,000 labels it composes blocks of them
+    with each other, and searches for the largest number.
     """
     if adaptive.is_silent(release):
         return most
@@ -329,16 +331,32 @@ def within(
             size = int(min(FAR / step, _POINTS[1]))
             if size <= count or by_loss == most:
                 continue
-        queries = 0
-        for V in adaptive.upper_bounds(release, Grid(step, size), least=_LEAST * delta / most):
-            check_time()
-            if V[count] > delta or queries == most:
-                break
-            queries += 1
-        by_loss = max(queries, by_loss)
+        by_loss = max(by_loss, _within_on(release, Grid(step, size), count, delta, by_loss, most))
         if by_loss == most:
             break
     return by_loss
+
+
+def _within_on(release: Region | OutcomeRows, grid: Grid, at: int, delta: float, known: int, most: int) -> int:
+    """The largest number of labels, up to ``most``, whose excess at a grid point is at most delta; ``known`` are."""
+
+    @cache
+    def holds(blocks: tuple[int, int]) -> bool:
+        return float(_of_blocks(release, blocks, grid, delta)[at]) <= delta
+
+    least = max(known, BLOCKS)
+    queries = 0
+    for V in adaptive.upper_bounds(release, grid, least=_LEAST * delta / most):
+        check_time()
+        if V[at] > delta or queries == min(most, BLOCKS):
+            break
+        queries += 1
+        if queries == _BLOCK and most > least:  # there may be far too many to count one by one
+            if holds(_blocks(most)):
+                return most
+            if holds(_blocks(least + 1)):
+                return least + largest_that(most - least, lambda more: holds(_blocks(least + more)))
+    return queries
 
 
 def _guess(rows: OutcomeRows, epsilon: float, delta: float, most: int) -> tuple[int, float, Grid]:
@@ -364,13 +382,21 @@ def _within_by_single_labels(
 
 def excess(release: Region | OutcomeRows, queries: int, grid: Grid, delta: float) -> Array:
     """Upper bounds on V of ``queries`` labels at a = 1, e^step, ..., sharp near ``delta``."""
-    halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 0
-    block = math.ceil(queries / 2**halvings)  # some queries too many are conservative
-    bounds = adaptive.upper_bounds(release, grid, least=_LEAST * delta / queries)
+    return _of_blocks(release, _blocks(queries), grid, delta)
+
+
+def _blocks(queries: int) -> tuple[int, int]:
+    """The labels of a block, and how many blocks there are, a power of 2; some labels too many are conservative."""
+    blocks = 2 ** math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 1
+    return math.ceil(queries / blocks), blocks
+
+
+def _of_blocks(release: Region | OutcomeRows, of: tuple[int, int], grid: Grid, delta: float) -> Array:
+    """`excess` of blocks of labels."""
+    block, blocks = of
+    bounds = adaptive.upper_bounds(release, grid, least=_LEAST * delta / (block * blocks))
     V = next(islice(bounds, block - 1, None))
-    if not halvings:
-        return V
-    return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))
+    return V if blocks == 1 else adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), blocks))
 
 
 def attained_sets(points: tuple[Point, ...] | OutcomeRows, queries: int, grid: Grid) -> adaptive.Sets:

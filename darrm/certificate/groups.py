@@ -436,7 +436,10 @@ class _Bounds:
     """Upper bounds on V - e^epsilon W at each of several epsilons, rounding included."""
 
     def __init__(self, epsilons: Sequence[Decimal], exact: bool) -> None:
-        grow, kappas = [exponential(epsilon) for epsilon in epsilons], [exponentials(epsilon)[1] for epsilon in epsilons]
+        grow, kappas = (
+            [exponential(epsilon) for epsilon in epsilons],
+            [exponentials(epsilon)[1] for epsilon in epsilons],
+        )
         self._exact = exact
         self._grow = _each(grow if exact else [min(float(one), _BEYOND) for one in grow])
         self._few = [at for at, kappa in enumerate(kappas) if kappa < 1000]

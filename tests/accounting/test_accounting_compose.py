@@ -316,6 +316,17 @@ def test_there_is_no_cliff_at_ten_thousand() -> None:
     assert direct < blocks < 1.03 * direct
 
 
+@pytest.mark.slow
+def test_labels_beyond_ten_thousand_are_counted_in_blocks() -> None:
+    lo = 1 / (1 + math.exp(0.003))
+    point = Point(1 - lo, lo, lo, 1 - lo)
+    one = Region((point,), (point,), 0.0, 0.003)
+    most = within(one, None, 1.4, 1e-6, 1_000_000)
+    assert most > 10_000
+    assert of_region(one, (), most, 1e-6).upper <= 1.4 < of_region(one, (), int(1.005 * most), 1e-6).upper
+    assert within(one, None, 1.4, 1e-6, most) == most
+
+
 def test_losses_of_bounds_give_the_bounds_back() -> None:
     one = region(design_of("monotone").gamma, design_of("monotone").problem)
     grid = adaptive.Grid(0.01, 600)
