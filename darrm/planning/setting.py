@@ -176,7 +176,7 @@ class Setting:
 
     @cached_property
     def _costs(self) -> Array | None:
-        """The cost of both answers at all counts, kept because searches ask hundreds of times; None for more answers."""
+        """The cost of both answers at all counts, kept for searches; None for more answers."""
         problem = self.problem(1.0, 0.5)
         return self.objective.costs(problem) if problem.binary else None
 
