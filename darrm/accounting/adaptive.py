@@ -247,29 +247,52 @@ def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Itera
     n = 2 * grid.size + 1
     a = np.exp(grid.logs)
     P = Q = (grid.logs < 0).astype(np.float64)
+    while not len(rows):
+        yield Sets(P, Q)
+    # Left of the grid the set of all sequences, right of it the empty set.
+    wide_P, wide_Q = (np.concatenate([np.ones(n), side, np.zeros(n)]) for side in (P, Q))
+    starts = [n + np.clip(places.k, -n, n - 1) for places in choices]
+    sums = _Sums([_between(places, start) for places, start in zip(choices, starts, strict=True)])
+    left = -np.expm1(grid.step * np.arange(-grid.size - n, -grid.size))
+    wide = np.concatenate([left, np.zeros(2 * n + sums.width)])
+    points = np.arange(n)
     rounding = 0.0
     while True:
-        # Left of the grid the set of all sequences, right of it the empty set.
-        wide_P, wide_Q = (np.concatenate([np.ones(n), side, np.zeros(n)]) for side in (P, Q))
-        best_P, best_Q = P, Q
-        best = P - a * Q
-        for r in range(2 * len(rows)):
-            new_P, new_Q = np.zeros(n), np.zeros(n)
-            for places in choices:
-                chance, other = places.chance[r], places.other[r] + rows.cut
-                at = n + min(max(int(places.k[r]), -n), n - 1)
-                here = chance * wide_P[at : at + n], other * wide_Q[at : at + n]
-                there = chance * wide_P[at + 1 : at + n + 1], other * wide_Q[at + 1 : at + n + 1]
-                further = there[0] - a * there[1] > here[0] - a * here[1]
-                new_P += np.where(further, there[0], here[0])
-                new_Q += np.where(further, there[1], here[1])
-            value = new_P - a * new_Q
-            won = value > best
-            best, best_P, best_Q = (np.where(won, x, y) for x, y in ((value, best), (new_P, best_P), (new_Q, best_Q)))
-        P, Q = best_P, best_Q
+        check_time()
+        best = wide[n : 2 * n] = P - a * Q
+        row = _best_choices(sums, wide, n)  # any choice gives sets; the best one is found but for the error of the grid
+        drop_P, drop_Q = wide_P[:-1] - wide_P[1:], wide_Q[:-1] - wide_Q[1:]
+        new_P, new_Q = np.zeros(n), np.zeros(n)
+        for places, start in zip(choices, starts, strict=True):
+            chance, other, at = places.chance[row], places.other[row] + rows.cut, start[row] + points
+            at += a * other * drop_Q[at] > chance * drop_P[at]  # the set of the next point is better
+            new_P += chance * wide_P[at]
+            new_Q += other * wide_Q[at]
+        won = new_P - a * new_Q > best
+        P, Q = np.where(won, new_P, P), np.where(won, new_Q, Q)
+        wide_P[n : 2 * n], wide_Q[n : 2 * n] = P, Q
         # All terms are nonnegative, so relative errors add up: (1 + r)^n <= 1 / (1 - n r).
         rounding += (6 + rows.answers) * _U + 1.01 * rows.rho
         yield Sets(P * (1 - rounding), Q / max(1 - rounding, _SMALLEST))
+
+
+def _between(places: _Places, start: NDArray[np.intp]) -> _Terms:
+    return _Terms(start, places.chance * (1 - places.weight), places.chance * places.weight)
+
+
+def _best_choices(sums: _Sums, V: Array, n: int) -> NDArray[np.intp]:
+    """The choice of the largest sum at each of n points, by interpolation of V on three times as many."""
+    width = min(n, sums.width)
+    windows = np.lib.stride_tricks.sliding_window_view(V, width)
+    chosen = np.zeros(n, dtype=np.intp)
+    for j in range(0, n, width):
+        leader, most = chosen[j : j + width], np.zeros(min(width, n - j))
+        for first, values in sums.blocks_of(windows, j, most.size):
+            which = values.argmax(axis=0)
+            found = values[which, np.arange(most.size)]
+            np.copyto(leader, first + which, where=found > most)
+            np.maximum(most, found, out=most)
+    return chosen
 
 
 def least_epsilon(V: Array, grid: Grid, delta: float) -> float:

@@ -84,7 +84,7 @@ def of_rows(
     """
     unavoidable = at_least_once(rows.delta_infinity, queries)
     bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
-    lower = 0.0
+    lower, gained, last = 0.0, math.inf, None
     least = _least_delta(rows, queries)
     if delta > least and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
@@ -97,8 +97,11 @@ def of_rows(
             if found is None:
                 continue
             bounds[name] = min(found[0], bounds.get(name, math.inf))
-            lower = max(lower, _attained(fewer, queries, delta, found[1]))
             upper = min(bounds.values())
+            # Lower bounds have no error from the grid, so finer ones soon give no better ones; they take longest.
+            if upper - lower > tolerance * upper and gained > 0.1 * tolerance * upper and found[1] != last:
+                before, last, lower = lower, found[1], max(lower, _attained(fewer, queries, delta, found[1]))
+                gained = lower - before
             work = float(min(queries, BLOCKS)) * found[1].size * fewer.rows.P.size
             if upper - lower <= tolerance * upper or work > _WORK:
                 break

@@ -10,7 +10,7 @@ import pytest
 from cases import slow
 
 import darrm
-from darrm.accounting import OutcomeRows, adaptive, compose, noisy_max_parameter
+from darrm.accounting import OutcomeRows, adaptive, compose, many_answers, noisy_max_parameter
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.fresh import by_grid, of_region
 from darrm.accounting.hulls import counts_region
@@ -352,3 +352,29 @@ def test_next_to_no_noise_costs_much_and_warns_of_nothing(
     """Masses beyond float64 are meant: what is left are the bounds that need no grid."""
     total = compose(mechanism, 50, delta=1e-6, K=11, classes=2)
     assert 1000 < total.lower <= total.upper < math.inf
+
+
+def test_sets_of_labels_nearly_achieve_the_excess() -> None:
+    """By rows of which the better one depends on the labels so far: by either alone they do not."""
+    both = np.array([[[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]], [[0.3, 0.3, 0.4], [0.91, 0.0, 0.09]]])
+    grid, here = Grid(0.004, 800), slice(800, 1400)  # away from the end of the grid, beyond which the set is empty
+    upper = next(islice(adaptive.upper_bounds(OutcomeRows.of(*both), grid), 4, None))[:600]
+    below = []
+    for rows in (slice(0, 2), slice(0, 1), slice(1, 2)):
+        sets = next(islice(adaptive.lower_bounds(OutcomeRows.of(*both[:, rows]), grid), 4, None))
+        below.append((upper - (sets.P - np.exp(grid.logs) * sets.Q)[here]).max())
+    assert 0 <= below[0] < 1e-4 < 0.05 < min(below[1:])
+
+
+def test_lower_bounds_look_at_finer_grids_while_they_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper bound needs the third grid."""
+    sizes: dict[str, list[int]] = {"_attained": [], "by_grid": []}
+    for name, sides in sizes.items():
+        inner = getattr(many_answers, name)
+        monkeypatch.setattr(
+            many_answers, name, lambda *given, inner=inner, sides=sides: sides.append(given[3]) or inner(*given)
+        )
+    rows = OutcomeRows.of([[0.5, 0.3, 0.2], [0.9, 0.07, 0.03]], [[0.3, 0.3, 0.4], [0.8, 0.01, 0.19]])
+    total = of_rows(rows, 100, 1e-5)
+    assert len(sizes["by_grid"]) == 3 > len(sizes["_attained"]) == 2
+    assert total.upper - total.lower <= 1e-3 * total.upper
