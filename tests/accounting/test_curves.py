@@ -30,7 +30,7 @@ from finite_pairs import (
 from oracles.exact import exponential
 
 import darrm
-from darrm.accounting import filters, optimal, voters
+from darrm.accounting import filters, mixed, optimal, voters
 from darrm.accounting.curves import Curve, _convex, together
 from darrm.accounting.mixed import curve_of, labels_beside, labels_curve, voters_curve
 from darrm.accounting.profile import Point, Region, largest_loss
@@ -369,6 +369,20 @@ def test_labels_of_classes_beside_a_rest() -> None:
     assert together([(rest, 1), (labels_curve(label, n, 5e-3), 1)], 5e-3).epsilon(5e-3) <= 2.0 * (1 + 1e-2)
     more = math.ceil(1.1 * n) + 1
     assert together([(rest, 1), (labels_curve(label, more, 5e-3), 1)], 5e-3).epsilon(5e-3) > 2.0
+
+
+def test_labels_beside_a_rest_are_compared_with_the_budget_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number is the one that a comparison for every number of labels finds, wherever ``most`` ends."""
+    label, rest, compared = design_of_one(0.05), Curve.of_guarantee(0.5, 1e-6), []
+    beside = mixed._beside
+    monkeypatch.setattr(mixed, "_beside", lambda *given: compared.append(beside(*given)) or compared[-1])
+    found = labels_beside(rest, label, 2.0, 1e-4, 10**6)
+    assert found > 64
+    assert len(compared) <= found // 32 + 1 + 6
+    for most in (31, 33, found - 1):
+        assert labels_beside(rest, label, 2.0, 1e-4, most) == min(most, found)
+    monkeypatch.setattr(mixed, "_TOGETHER", 1)
+    assert labels_beside(rest, label, 2.0, 1e-4, 10**6) == found
 
 
 def test_no_labels_where_nothing_is_left() -> None:
