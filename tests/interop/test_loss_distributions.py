@@ -270,6 +270,17 @@ def test_curves_of_distributions_are_above_them(of: Callable[[], Any]) -> None:
         assert truth * (1 - 1e-9) - 1e-15 <= bound <= truth * (1 + 1e-2) + 1e-5
 
 
+@pytest.mark.parametrize("low", [-4000, -7, 0, 900_000])
+@pytest.mark.parametrize("infinite", [0.0, 0.3])
+def test_deltas_of_a_distribution_are_theirs(low: int, infinite: float) -> None:
+    """At losses, between them and beyond; e^-loss underflows in the last case. Theirs take a loop over the losses."""
+    chances = np.random.default_rng(low + 4000).random(3000) ** 8
+    pmf = dp.pld.pld_pmf.DensePLDPmf(1e-3, low, chances * (1 - infinite) / chances.sum(), infinite, True)
+    epsilons = np.array([0.0, 5e-4, *1e-3 * np.arange(1, 50), 2.9985, 2.999, 3.0, 600.0])
+    excess = loss_distributions._deltas(pmf, epsilons) - pmf.get_delta_for_epsilon(epsilons)
+    assert 0 <= excess.min() <= excess.max() <= 1e-14
+
+
 # Copies
 
 
