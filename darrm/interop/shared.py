@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,11 +29,12 @@ from darrm._validation import array, not_a_design, plain, real, refusal, shown, 
 from darrm.accounting.ledger import Ledger
 from darrm.design.content import problem_in_file
 from darrm.design.design import Design
-from darrm.errors import InputError
+from darrm.errors import InputError, PartyError
 from darrm.interop.shared_circuit import Circuit, Shared
 from darrm.interop.shared_parties import FORM, Parties
 from darrm.interop.shared_talk import check_certificates, connected
 from darrm.mechanisms.own_votes import OwnVotes
+from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts, VotesBlock
 
@@ -41,6 +43,7 @@ _TWO = (
     "Shares of voters that are no parties are of votes between two answers. Got a design with more classes. Let "
     "parties bring the votes."
 )
+_OF_A_STEP = 0.8  # share of the timeout for the total of a ledger, so that others hear why a party is late
 _WORK = 200_000  # products of a block, some seconds' worth
 
 
@@ -162,7 +165,7 @@ def shared_labels(
     rows : int, optional
         Rows of a block; by default so many that a block takes some seconds.
     timeout : float, seconds
-        How long a step may take: to connect, or between two messages of a block.
+        How long a step may take: to connect, or between two messages of a block, and for the total of a ledger.
     tls : bool
         Whether connections are encrypted and both ends show certificates: MPyC's, in the folder .config of the working
         directory (party_0.crt, party_0.key, mpyc_ca.crt). Without, run it on a network that no one else reaches.
@@ -176,7 +179,8 @@ def shared_labels(
     InputError
         If an argument cannot be used. If a vote is not one: it names row and column.
     PartyError
-        If another party stopped, or has another design, other rows or settings.
+        If another party stopped or was late, or has another design, other rows or settings; or if the total of the
+        ledger takes too long, before it is charged.
     BudgetError
         If the ledger does not cover a block.
     MissingExtraError
@@ -220,10 +224,17 @@ def shared_labels(
     def charge(rows: _Rows, *, check: bool = False) -> tuple[bytes, None]:
         if ledger is not None:
             ids = rows.ids if rows.has_ids else None
-            if check:
-                ledger.check(design, len(rows.ids), ids=ids, again=again)
-            else:
-                ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
+            try:
+                with ends_at(time.monotonic() + _OF_A_STEP * timeout):
+                    if check:
+                        ledger.check(design, len(rows.ids), ids=ids, again=again)
+                    else:
+                        ledger.charge(design, len(rows.ids), note="labels over shares", ids=ids, again=again)
+            except OutOfTime:
+                raise PartyError(
+                    f"Party {party} is late: the total of its ledger takes longer than a step may, {timeout:g} s. "
+                    "Its ledger was not charged, and nothing of this block was opened. Raise --timeout at all parties."
+                ) from None
         return bytes(32), None
 
     below = circuit.prime if parties.voters else design.problem.n_classes

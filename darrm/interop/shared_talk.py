@@ -24,6 +24,7 @@ _BYTES = 257  # the field in which digests are compared
 _SAID: dict[type[DarrmError], tuple[int, str]] = {
     BudgetError: (1, "its ledger does not cover these labels"),
     RepeatedIdError: (2, "its ledger was charged for an id before"),
+    PartyError: (4, "the total of its ledger takes longer than a step may; raise --timeout at all parties"),
     DarrmError: (3, "its votes or files cannot be used"),
 }
 

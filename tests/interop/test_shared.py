@@ -17,7 +17,7 @@ import pytest
 
 import darrm
 from darrm.cli import main
-from darrm.errors import InputError, MissingExtraError
+from darrm.errors import InputError, MissingExtraError, PartyError
 from darrm.interop import Parties, shared_labels, shared_talk, split_votes
 
 pytestmark = [
@@ -396,6 +396,24 @@ def test_shares_of_a_vote_are_the_vote_and_each_alone_is_uniform() -> None:
         for half in (share[:5_000], share[5_000:]):
             counts = np.bincount(half, minlength=p)
             assert ((counts - 5_000 / p) ** 2 / (5_000 / p)).sum() < p + 6 * np.sqrt(2 * p)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_ledger_whose_total_takes_too_long_is_not_charged(
+    check: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = importlib.import_module("darrm.interop.shared")._Run
+    monkeypatch.setattr(run, "labels", lambda self, cut, charge, *_: charge(next(cut), check=check))
+    book = darrm.accounting.Ledger.create(
+        tmp_path / "ledger", total_epsilon=9.0 + check, total_delta=1e-6, voters="fresh", rule="in-advance"
+    )
+    parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
+    before = book.path.read_bytes()
+    with pytest.raises(PartyError, match=r"a is late.* not charged.*Raise --timeout"):
+        shared_labels(NOISY, [ALL[:, :1]], parties, "a", ledger=book, timeout=1e-6)
+    assert book.path.read_bytes() == before
+    shared_labels(NOISY, [ALL[:, :1]], parties, "a", ledger=book, timeout=60)
+    assert book.status()["released"] == (0 if check else len(ALL))
 
 
 def test_a_port_that_is_taken_is_named() -> None:
