@@ -54,6 +54,7 @@ class _Sides(NamedTuple):
         found = np.empty((len(self.t), points.shape[-1]))
         chunk = max(1, _ENTRIES // max(1, self.t.shape[1] * points.shape[-1]))
         for i in range(0, len(self.t), chunk):
+            check_time()
             here = slice(i, i + chunk)
             at = points[here, :, None] if points.ndim == 2 else points[None, :, None]
             above = np.maximum(self.t[here, None, :] - at, 0.0)

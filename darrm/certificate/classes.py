@@ -267,6 +267,7 @@ class ClassSeparation:
         for leaf in self._leaves():
             if together is not None and any(part.reached > n for part, n in zip(leaf.parts, together, strict=True)):
                 continue
+            check_time()
             yield self._floats(leaf)
 
     def largest(
@@ -281,6 +282,7 @@ class ClassSeparation:
         leaves = list(self._leaves())
         each = max(1, most // len(leaves))
         for leaf in leaves:
+            check_time()
             P, Q = self._floats(leaf)
             scores = score(P, Q)
             worst = np.argsort(-scores)[:each]
@@ -446,7 +448,6 @@ class ClassSeparation:
         for touched, block in level(problem.n_classes, len(bit.p), n, alike=self._alike).items():
             parts = []
             for step in block.steps:
-                check_time()
                 takes = [
                     one_more(
                         sure, problem.n_classes, touched, voted, step.touched, problem.n_answers, alike=self._alike
@@ -481,6 +482,7 @@ def _taken(tables: _Sides, step: Step, takes: Sequence[NDArray[np.intp]], weight
     """The tables of all multisets of one step."""
     parents, total = [side.take(step.parents, axis=1) for side in tables], None
     for take, p, q, gap in zip(takes, *weights, strict=True):
+        check_time()  # a step has up to millions of cases
         sides = [side.take(take, axis=2) for side in parents]
         W, D = sides[-2:]
         D *= p

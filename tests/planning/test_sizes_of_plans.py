@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.accounting import compose
+from darrm.accounting import OutcomeRows, compose, cover
 from darrm.accounting.ladder import any_votes_sigma
+from darrm.accounting.releases import one_label
+from darrm.certificate.classes import ClassSeparation
 from darrm.ensemble.designs import fresh_plurality, teachers_decision
 from darrm.numerics.deadline import OutOfTime, check_time, ends_at
 from darrm.problem import counts
+from darrm.problem.limits import guarantee
 
 TEACHERS = {"accuracy": 0.8, "max_affected": 1, "queries": 1000, "total_epsilon": 8, "total_delta": 1e-5}
 
@@ -146,3 +149,20 @@ def test_the_sooner_of_two_ends_counts() -> None:
     check_time()
     with ends_at(time.monotonic() + 100):
         check_time()
+
+
+@pytest.mark.parametrize("what", ["rows", "largest", "profile"])
+def test_lists_of_cases_look_at_the_clock(what: str) -> None:
+    """Where they are made already: on a busy machine what follows took a plan a second and more beyond its limit."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0, classes=3)
+    design = darrm.solve(problem, objective=darrm.objectives.rule("plurality", [0.6]))
+    search, rows = ClassSeparation(design.table, guarantee(problem)), one_label(design).gives()
+    assert isinstance(rows, OutcomeRows)
+    assert list(search.rows())  # keeps the cases
+    made = {
+        "rows": lambda: list(search.rows()),
+        "largest": lambda: search.largest(lambda P, Q: P[:, 0], 0.0, 10),
+        "profile": lambda: cover._both(rows.P, rows.Q).forward.profile(np.ones(3)),
+    }
+    with ends_at(-math.inf), pytest.raises(OutOfTime):
+        made[what]()
