@@ -32,6 +32,7 @@ FIRST = 6  # labels that the noisy counts bound; the first rungs give no more
 _GROW, _FINE = (1.2, 1.08), 4000  # from one rung to the next, with more cells than this and with fewer
 _APART = 0.8  # of two z at which increments are compared
 _TRIES = 6
+_ALMOST = 0.9  # of the last step; the ladder of one more label may be that much lower
 _ROOT = math.sqrt(2)
 
 
@@ -190,6 +191,8 @@ def any_votes_queries(
     level, n = gdp_mu(epsilon, delta * (1 - PADS)) ** 2, best
     for _ in range(_TRIES if best > FIRST and climbs(sigma / affected, most, delta) else 0):
         found = _together(sigma, n, delta, checks, affected)
+        if n == best and gdp_epsilon(math.sqrt(found.level + _ALMOST * found.step), delta - found.pad) > epsilon:
+            break  # one more would be above, and to see that by its own ladder takes as long as all before
         n = min(max(best + 1, n + int((level - found.level) / found.step)), high - 1)
         if n <= best:
             break

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import darrm
-from darrm.accounting import OutcomeRows, compose, max_queries, noisy_max_parameter
+from darrm.accounting import OutcomeRows, compose, ladder, max_queries, noisy_max_parameter
 from darrm.accounting.count_cells import Cells, cells_of, divergence
 from darrm.accounting.gaussian import gdp_delta, gdp_epsilon
 from darrm.accounting.ladder import (
@@ -344,3 +344,19 @@ def test_labels_climb_by_rows_of_any_classes() -> None:
     assert found.level == all_rows > 1.002 * two
     mu, _ = any_votes_profile(40.0, 700, 1e-5)
     assert mu**2 > 1.002 * two
+
+
+def test_the_number_of_labels_climbs_no_ladder_of_one_more_that_is_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ladders whose steps are all equal: from the number by counts the second is that of the answer."""
+    looked: list[int] = []
+
+    @cache
+    def climbed(n: int) -> ladder.Ladder:
+        looked.append(n)
+        return ladder.Ladder(n * 8e-4, 1e-5 * ladder.PADS, 8e-4)
+
+    monkeypatch.setattr(ladder, "_together", lambda sigma, n, *_: climbed(n))
+    found = ladder.any_votes_queries(40.0, 4.0, 1e-5, 684, 10**6)
+    assert looked == [684, found]
+    within = [gdp_epsilon(math.sqrt(n * 8e-4), 1e-5 * (1 - ladder.PADS)) <= 4.0 for n in (found, found + 2)]
+    assert within == [True, False]
