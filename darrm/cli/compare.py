@@ -11,7 +11,7 @@ import click
 
 from darrm.cli import common, outputs, totals
 from darrm.cli.problem import cost_option, fallback_option, goal_option, none_option, randomizer_options, take_asked
-from darrm.errors import InputError
+from darrm.errors import InputError, SolverError
 from darrm.numerics.printed import counted
 from darrm.problem.groups import plain_values
 from darrm.problem.limits import rests_not_on
@@ -328,7 +328,12 @@ def _at_one_total(
     answer = plan(**taken, **values, queries=queries, total_delta=total_delta, voters=voters)
     comparison = answer.comparison
     if comparison is None:
-        raise InputError("The comparison was stopped before it was complete. Run it again.")
+        if answer.complete:
+            raise InputError(
+                "No table fits these voters. Noisy max of any votes is compared where one vote changes and the votes' "
+                "accuracy is known. Pass --max-affected 1 and --accuracy, or see darrm plan."
+            )
+        raise SolverError("The time limit ended before all mechanisms were calibrated. Pass a longer one.")
     _keep(out, comparison)
     if plot is not None:
         from darrm.show.plots_plan import plot_comparison_at_one_total

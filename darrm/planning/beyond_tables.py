@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
 
 from darrm._validation import MAX_CLASSES
 from darrm.accounting.composition import compose
 from darrm.accounting.ladder import any_votes_sigma
+from darrm.accounting.noisy_max import noisy_max_parameter
+from darrm.accounting.pate import gnmax_sigma
 from darrm.accounting.search import Budget
 from darrm.baselines.confident import WIDER, best_threshold, with_check
+from darrm.baselines.entries import Comparison, Entry
 from darrm.certificate.engines import engine
 from darrm.errors import InputError, SolverError
 from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax, Noisy
-from darrm.mechanisms.noisy_max import GaussianNoisyMax
+from darrm.mechanisms.exponential_mechanism import ExponentialMechanism
+from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 from darrm.numerics.arrays import Array
-from darrm.numerics.deadline import OutOfTime, ends_at
+from darrm.numerics.deadline import OutOfTime, check_time, ends_at
+from darrm.numerics.printed import at_least, at_most
 from darrm.objectives import OfVoters
 from darrm.planning.answers import Plan
 from darrm.planning.asked import reached_of
@@ -28,6 +34,12 @@ from darrm.problem.groups import VoterGroup, without_privacy
 from darrm.problem.model import VoterModel
 
 _DRAWS = 1000  # of votes, whose mean error rate is within a percent or two
+_NO_TABLE = np.zeros(0)
+_RIVALS: dict[str, Callable[[float], Any]] = {
+    "Laplace noisy max": LaplaceNoisyMax,
+    "permute-and-flip": PermuteAndFlip,
+    "exponential mechanism": ExponentialMechanism,
+}
 
 
 def beyond_tables(
@@ -49,11 +61,12 @@ def beyond_tables(
     return None
 
 
-def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None) -> Plan:
+def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None, *, compare: bool) -> Plan:
     """Noisy max with nearly the least noise for the budget, and its error rates under the accuracy of ``objective``.
 
     Where labels may be "none", that or Confident-GNMax: what costs less by the objective. The total is that of any
-    votes, whatever the numbers of voters and classes.
+    votes, whatever the numbers of voters and classes. ``compare``: with other noise at the same budget, if the accuracy
+    is known and one vote changes.
     """
     total = budget.queries, budget.epsilon, budget.delta
     held: _Held = {"K": model.K, "classes": model.classes, "voters": model.voters, "max_affected": model.max_affected}
@@ -73,6 +86,13 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     except OutOfTime:
         raise SolverError("The time limit ended before the noise was found. Pass half a minute or more.") from None
     rates = (math.nan,) * 3 if drawn is None else drawn.rates(chosen)
+    comparison, complete = None, True
+    if compare and drawn is not None and model.max_affected == 1:
+        try:
+            with ends_at(budget.until):
+                comparison = _compared(drawn, budget, chosen, spent)
+        except OutOfTime:
+            complete = False
     wrong, disagreement, without_noise = rates
     return Plan(
         chosen,
@@ -86,12 +106,38 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
         math.inf,
         math.inf,
         (),
-        None,
+        comparison,
         of_noisy_max(model, "" if objective is None else "accuracy of the votes"),
-        complete=True,
+        complete=complete,
         none=math.nan if drawn is None or not model.none else drawn.none(chosen),
         cost=math.nan if drawn is None or not model.none else drawn.cost(chosen),
     )
+
+
+def _compared(drawn: _Drawn, budget: Budget, planned: Noisy, spent: float) -> Comparison:
+    """The planned noise and other noise at the same budget, whose totals hold for any votes too."""
+    queries, delta = budget.queries, budget.delta
+
+    def row(name: str, setting: str, mechanism: Noisy, total: float) -> Entry:
+        wrong, disagreement, _ = drawn.rates(mechanism)
+        cost = drawn.cost(mechanism) if drawn.may_be_none else wrong
+        return Entry(name, setting, _NO_TABLE, cost, wrong, disagreement, total=total, aggregator=math.inf)
+
+    rows = [row("planned", f"{type(planned).__name__}, {_given(planned)}", planned, spent)]
+    for name, kind in _RIVALS.items():
+        check_time()
+        mechanism = kind(noisy_max_parameter(kind, queries, budget.epsilon, delta))
+        rows.append(row(name, _given(mechanism), mechanism, compose(mechanism, queries, delta=delta).upper))
+    mechanism = GaussianNoisyMax(gnmax_sigma(budget.epsilon, delta) * math.sqrt(queries))
+    total = compose(mechanism, queries, delta=delta).upper
+    rows.append(row("Gaussian noisy max by the Renyi DP of its paper", _given(mechanism), mechanism, total))
+    return Comparison(tuple(rows), queries, budget.epsilon, delta, budget.voters)
+
+
+def _given(mechanism: Any) -> str:
+    """The parameters of its noise, in words, rounded towards more noise."""
+    rounded = {name: at_least if "sigma" in name else at_most for name in mechanism._parameters}
+    return ", ".join(f"{name} {towards(getattr(mechanism, name), 4)}" for name, towards in rounded.items())
 
 
 class _Held(TypedDict):
@@ -108,6 +154,7 @@ class _Drawn:
 
     def __init__(self, model: VoterModel, objective: OfVoters) -> None:
         rng = np.random.default_rng(0)  # the same figures on every run; nothing is released from these votes
+        self.may_be_none = model.none
         self._model, self._costs = model, np.array(getattr(objective, "cost", None) or np.zeros((0, 0)))
         self._truth = rng.choice(model.n_classes, _DRAWS, p=objective.prior)
         self._counts = np.zeros((_DRAWS, model.n_classes), dtype=np.int64)

@@ -92,8 +92,8 @@ def plan(
     the votes as a ``prior`` of `darrm.priors`.
 
     Where no table fits, as for 250 non-private teachers and ten classes, the plan is Gaussian noisy max with nearly the
-    least noise for the budget, found in seconds. It takes no cost, objective or order, needs no accuracy, and counts
-    one changed vote.
+    least noise for the budget, found in seconds. It takes no cost, objective or order, and needs no accuracy. If an
+    accuracy is given and one vote changes, it is compared with other noise at the same budget.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def plan(
         beyond = beyond_tables(given, max_affected, classes, adjacency, may_be_none) if plain else None
         unknown = prior is None and base_accuracy is None and accuracy is None
         if beyond is not None and unknown and not may_be_none:
-            return noisy_max_plan(beyond, budget, None)
+            return noisy_max_plan(beyond, budget, None, compare=False)
         setting = setting_of(
             given,
             max_affected,
@@ -234,7 +234,7 @@ def plan(
             may_be_none=may_be_none,
         )
         if beyond is not None and isinstance(setting.objective, OfVoters):
-            return noisy_max_plan(beyond, budget, setting.objective.of(beyond))
+            return noisy_max_plan(beyond, budget, setting.objective.of(beyond), compare=compare)
     setting, budget = for_each_kind(setting, budget, each)
     if free:
         end = end_of(setting, free, budget, at_most, aggregator_epsilon)

@@ -141,7 +141,19 @@ def _noisy_max(plan: Plan) -> list[str]:
         f"No table fits the votes of {voters} for {classes}, so the plan is {kind}: the label is the class "
         f"with the largest count after noise of sigma {sigma:.6g} at every count{of_check(plan.chosen)}.",
         f"The total holds for {ANY_NUMBER}; only votes of {voters} for {classes} are released.",
+        *_better_noise(plan),
     ]
+
+
+def _better_noise(plan: Plan) -> list[str]:
+    """The mechanism of the comparison that is right more often than noisy max, which a plan does not choose."""
+    best = min(plan.comparison or (), key=lambda row: row.expected_cost, default=None)
+    if best is None or plan.comparison is None or best is plan.comparison[0]:
+        return []
+    cost = (
+        f"label error rate, {best.wrong:.4f}" if math.isnan(plan.cost) else f"expected cost, {best.expected_cost:.4f}"
+    )
+    return [f"At this budget {best.called} has a lower {cost}. darrm.mechanisms releases labels by it, in Python."]
 
 
 def remarks(plan: Plan) -> list[str]:

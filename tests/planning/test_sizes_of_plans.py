@@ -15,6 +15,7 @@ from darrm.ensemble.designs import fresh_plurality, teachers_decision
 from darrm.numerics.deadline import OutOfTime, check_time, ends_at
 from darrm.problem import counts
 from darrm.problem.limits import guarantee
+from darrm.show import plan_words
 
 TEACHERS = {"accuracy": 0.8, "max_affected": 1, "queries": 1000, "total_epsilon": 8, "total_delta": 1e-5}
 
@@ -54,6 +55,23 @@ def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classe
     with pytest.raises(darrm.InputError, match=rf"no table for {K} voters and {classes} classes fits.*plan\.chosen"):
         plan.design  # noqa: B018
     assert repr(plan).endswith(f"K={K}, classes={classes})>")
+    assert plan.comparison is not None
+    planned, *others = plan.comparison
+    assert (planned.total, planned.wrong) == (plan.spent, plan.wrong)
+    assert [row.name for row in others][1:] == ["permute-and-flip", "exponential mechanism", others[-1].name]
+    assert all(7.9 < row.total <= 8 for row in others[:-1])
+    assert others[-1].total < 7.9  # the same noisy max by the accounting of its paper
+    assert others[-1].wrong >= planned.wrong
+
+
+@pytest.mark.usefixtures("nothing_is_listed")
+def test_noise_that_is_better_than_that_of_the_plan_is_named() -> None:
+    """Gaussian noise is for many labels; for one, noise that needs no delta is better."""
+    asked = TEACHERS | {"queries": 1, "total_epsilon": 0.1, "accuracy": 0.3}
+    plan = darrm.plan([(250, math.inf)], classes=10, **asked)  # type: ignore[arg-type]
+    assert plan.comparison is not None
+    assert plan.comparison["permute-and-flip"].wrong < plan.wrong
+    assert any("permute-and-flip (epsilon 0.0998" in said for said in plan_words.remarks(plan))
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
