@@ -23,7 +23,7 @@ def checked_design(design: object) -> Design:
 
 
 def check_planned(release: object, voters: str) -> None:
-    """`InputError` if a design that was planned for fixed voters is to be charged as one of fresh voters."""
+    """`InputError` if a design is to be charged for other voters than those for which it was planned."""
     if isinstance(release, Design):
         checked_voters(release, voters)
 

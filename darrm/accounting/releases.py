@@ -240,14 +240,19 @@ def checked_voters(release: AnyRelease, voters: object) -> str:
     Raises
     ------
     InputError
-        If ``voters`` is missing or unknown, or "fresh" for a design that was planned for fixed ones.
+        If ``voters`` is missing or unknown, or another kind than that for which the design was planned.
     """
     epsilons = one_label(release).epsilons
     kind = check_voters(voters, epsilons)
     planned_for = release.planned_for if isinstance(release, Design) else ""
-    if (planned_for, kind) == ("fixed", "fresh") and not all(map(math.isinf, epsilons)):
-        raise InputError(
-            'This design was planned for fixed voters, whose labels do not add up. Got voters="fresh". State that they '
-            'are fixed (voters="fixed", --voters fixed; of a ledger, when it is made), or plan for fresh voters.'
-        )
-    return kind
+    if planned_for in ("", kind) or all(map(math.isinf, epsilons)):
+        return kind
+    adds_up = {
+        "fresh": "each of whose labels costs anew",
+        "fixed": "whose labels together cost what the voters cost once",
+    }
+    raise InputError(
+        f'This design was planned for {planned_for} voters, {adds_up[planned_for]}. Got voters="{kind}", '
+        f'{adds_up[kind]}. Pass voters="{planned_for}" (--voters {planned_for}; of a ledger, when it is made), or plan '
+        f"for {kind} voters if they are."
+    )

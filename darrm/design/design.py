@@ -82,8 +82,7 @@ class Design(Answers, ForAnalysis):
         For absent voters: the decision for every vector of present voters, one number for each group, except all and
         none. Empty if all voters must be present.
     planned_for : {"", "fresh", "fixed"}
-        The voters of the plan that made it, for its file, totals and ledgers: a design that was planned for fixed
-        voters is not composed as one of fresh voters.
+        The voters of the plan that made it, for its file, totals and ledgers: it is composed for these voters only.
 
     Attributes
     ----------

@@ -1327,7 +1327,7 @@ def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path: Path, design: darrm.Design) -> None:
+def test_a_plan_is_not_charged_for_other_voters(tmp_path: Path, design: darrm.Design) -> None:
     assert design.planned_for == ""
     darrm.Design(design.problem, design.gamma, design.prior, planned_for="fixed").save(tmp_path / "plan.json")
     fixed = darrm.load(tmp_path / "plan.json")
@@ -1343,6 +1343,8 @@ def test_a_plan_for_fixed_voters_is_not_charged_as_one_of_fresh_voters(tmp_path:
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         release(several, fixed, 1, tmp_path / "labels.csv")
     Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed", rule="in-advance").charge(fixed, 5)
+    with pytest.raises(darrm.InputError, match='was planned for fresh voters.*Got voters="fixed"'):
+        Ledger.create(tmp_path / "d.json", design.for_plan("fresh"), **budget, voters="fixed")
 
 
 @pytest.mark.thorough
