@@ -86,10 +86,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     if as_json:
         return
     if out is None and isinstance(made, Design) and not _writable(made):
-        common.note(
-            "This design is too large for a file. Release by a mechanism of darrm.mechanisms with the noise that the "
-            "table names, such as GaussianNoisyMax."
-        )
+        common.note(f"This design is too large for a file. {_instead(answer)}")
     elif out is None:
         suggest(
             "To save the design" if isinstance(made, Design) else "To save the mechanism",
@@ -122,6 +119,16 @@ def _writable(design: Design) -> bool:
     except InputError:
         return False
     return True
+
+
+def _instead(answer: Plan) -> str:
+    """What to release by, where the design has no file."""
+    noise = next((row for row in answer.comparison or () if row.name == "Gaussian noisy max"), None)
+    if answer.disagreement == 0:
+        return "It needs none: it adds no noise, so release the class with most votes of each row."
+    if noise is None:
+        return "Let the plan compare mechanisms (a longer --time-limit, no --no-comparison), and release by one of them."
+    return f"Release by a mechanism of darrm.mechanisms, such as GaussianNoisyMax with {noise.setting}."
 
 
 def _check_writable(groups: Any, classes: Any, **_: object) -> None:

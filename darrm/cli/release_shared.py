@@ -118,7 +118,7 @@ def command(
             parties = _of_trial(votes_path, design, M)
             party = parties.parties[0].name
         if out is not None and parties.index(str(party)) not in parties.receivers:
-            raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Leave --out out.")
+            raise click.UsageError(f"Party {party} gets no labels: labels_to names others. Do without --out.")
         names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
         mine = parties.brought(str(party))
         read = partial(votes.blocks, votes_path, names=names, absent=design.absent, voters=mine)

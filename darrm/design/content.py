@@ -84,7 +84,7 @@ def check_writable(problem: DecisionProblem) -> None:
     if most > MAX_BYTES:
         raise InputError(
             f"A design file for {entries:,} vectors of votes can have {most:,} bytes; at most {MAX_BYTES:,} can be "
-            "read again. Leave --out out, or take fewer voters."
+            "read again. Do without --out, or take fewer voters."
         )
 
 

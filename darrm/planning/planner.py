@@ -20,7 +20,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import OutOfTime, ends_at
-from darrm.numerics.printed import at_least, counted
+from darrm.numerics.printed import at_least, counted, exactly
 from darrm.objectives import Objective, OfVoters
 from darrm.objectives.voters import checked_none
 from darrm.planning.answers import Plan, Step
@@ -323,6 +323,18 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
     )
 
 
+def _covered(setting: Setting, budget: Budget) -> str:
+    """A hint that labels need no noise, where the budget covers all votes."""
+    prices = setting.votes_totals(budget.queries, budget.delta, budget.voters)
+    if any(price > budget.own(kind) for kind, price in prices.items()):
+        return ""
+    return (
+        " But these votes need no noise: the budget covers all of them, so release the class with most votes of each "
+        f"row. {'Any number of labels' if budget.voters == 'fixed' else counted(budget.queries, 'label')} "
+        f"are ({at_least(max(prices.values()))}, {exactly(budget.delta)})-DP then."
+    )
+
+
 class _Planner:
     """Runs the search for each epsilon of the votes in turn; the last is that of the plan."""
 
@@ -408,7 +420,7 @@ class _Planner:
             self._complete = False
             design = paid.for_plan(self._budget.voters)
         except InputError as error:
-            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
+            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}{_covered(setting, self._budget)}"
             raise InputError(f"{error}{others}") from None
         self._done += 1
         return design

@@ -379,7 +379,7 @@ def test_solve_refuses_such_a_file_before_the_work(
     monkeypatch.setattr("darrm.design.solve.variables", None)  # not called
     group = ["--group", "1000000:1", "--max-affected", "1", "--total-epsilon", "1", "--accuracy", "0.6"]
     assert main(["solve", *group, "--out", str(tmp_path / "d.json")]) == 2
-    assert "can be read again. Leave --out out, or take fewer voters." in capsys.readouterr().err
+    assert "can be read again. Do without --out, or take fewer voters." in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
