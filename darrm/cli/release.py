@@ -21,7 +21,7 @@ from darrm.errors import DarrmError, InputError, in_one_line
 from darrm.numerics import printed
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import without_privacy
-from darrm.problem.limits import ANY_NUMBER
+from darrm.problem.limits import ANY_NUMBER, epsilon_in_print
 from darrm.problem.majority import MajorityProblem
 from darrm.show import typed, wording
 
@@ -317,7 +317,7 @@ def _of_one_label(made: Design | Noisy) -> tuple[dict[str, Any], str, str]:
         noise = f"Noise of each count: Gaussian, sigma {made.sigma:.6g}{wording.of_check(made)}."
         return {**nothing, "mechanism": made.as_dict()}, f"{noise} {wording.of_noisy_max(made.problem, 'A total')}", ""
     guarantee = {
-        "epsilon_of_one_label": _of_kinds(made.problem, lambda kind: kind.release_epsilon),
+        "epsilon_of_one_label": _of_kinds(made.problem, epsilon_in_print),
         "delta_of_one_label": _of_kinds(made.problem, lambda kind: kind.delta),
     }
     condition = wording.condition(made.problem, absent=made.absent)
