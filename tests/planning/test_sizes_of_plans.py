@@ -109,6 +109,15 @@ def test_costs_and_orders_are_not_for_noisy_max() -> None:
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
+def test_votes_that_need_no_noise_are_told_so_where_no_table_fits() -> None:
+    asked = TEACHERS | {"queries": 400, "total_epsilon": 8.0, "total_delta": 1e-5, "voters": "fixed"}
+    with pytest.raises(darrm.InputError, match=r"need no noise: .*Any number of labels are \(8, 1e-05\)-DP"):
+        darrm.plan([(250, 8.0, 1e-5)], classes=10, **asked)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match=r"would fit[^:]*$"):
+        darrm.plan([(250, 8.0, 1e-5)], classes=10, **asked | {"total_epsilon": 7.9})  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("nothing_is_listed")
 def test_other_ways_to_a_plan_ask_the_size_too() -> None:
     """Private voters, of whom noisy max says nothing; several groups; estimators."""
     with pytest.raises(darrm.InputError) as told:
