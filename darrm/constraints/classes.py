@@ -26,6 +26,7 @@ from darrm.problem.class_corners import Bit, ClassCase, GroupOfCase, bits
 from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names
 from darrm.problem.counts import Counts, Ranking, n_sorted_counts
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import without_privacy
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
 from darrm_solvers.cutting_planes import stacked
@@ -47,6 +48,7 @@ def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
             "voters or classes"
             + (", one group" if len(problem.groups) > 1 else "")
             + (", or an objective that treats all classes alike." if not alike else ".")
+            + " For non-private voters darrm.plan finds noisy max of any size." * without_privacy(problem.groups)
         )
 
 

@@ -420,7 +420,9 @@ class _Planner:
             self._complete = False
             design = paid.for_plan(self._budget.voters)
         except InputError as error:
-            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}{_covered(setting, self._budget)}"
+            others = (
+                f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}{_covered(setting, self._budget)}"
+            )
             raise InputError(f"{error}{others}") from None
         self._done += 1
         return design
