@@ -127,9 +127,7 @@ def _instead(answer: Plan) -> str:
     if answer.disagreement == 0:
         return "It needs none: it adds no noise, so release the class with most votes of each row."
     if noise is None:
-        return (
-            "Let the plan compare mechanisms (a longer --time-limit, no --no-comparison), and release by one of them."
-        )
+        return "Let the plan compare mechanisms (a longer --time-limit, no --no-comparison), and release by one."
     return f"Release by a mechanism of darrm.mechanisms, such as GaussianNoisyMax with {noise.setting}."
 
 

@@ -1343,7 +1343,7 @@ def test_a_plan_is_not_charged_for_other_voters(tmp_path: Path, design: darrm.De
     with pytest.raises(darrm.InputError, match="was planned for fixed voters"):
         release(several, fixed, 1, tmp_path / "labels.csv")
     Ledger.create(tmp_path / "c.json", fixed, **budget, voters="fixed", rule="in-advance").charge(fixed, 5)
-    with pytest.raises(darrm.InputError, match='was planned for fresh voters.*Got voters="fixed"'):
+    with pytest.raises(darrm.InputError, match=r'was planned for fresh voters.*Got voters="fixed"'):
         Ledger.create(tmp_path / "d.json", design.for_plan("fresh"), **budget, voters="fixed")
 
 
