@@ -21,6 +21,8 @@ from darrm.problem.limits import Limit, profile_limits
 _LOGITS = np.concatenate([np.linspace(-40, -8, 300), np.linspace(-8, 8, 3200), np.linspace(8, 30, 200)])  # of y
 _STEPS, _CLOSE, _POINTS = 60, 1e-6, 24
 _ROUNDING = 1 + 1e-9  # of binomial tails; a larger delta makes the bound smaller, as it must be
+_RESOLUTION = 2.0**-52  # above the rounding of 1 - x, which is more than that of x where x is small
+_TINY = 1e-290  # smaller binomial tails may have underflowed, and e^epsilon makes them large
 _MOST_EPSILON = 600.0  # e^epsilon overflows soon above
 _NOTHING = 1e-12  # a delta that cuts off no table
 
@@ -131,12 +133,12 @@ def _largest(y: Array, queries: int, epsilon: float, delta: float) -> Array:
     x, rest, grow, allowed = np.ones_like(y), np.zeros_like(y), math.exp(epsilon), delta * _ROUNDING  # rest <= 1 - x
     for _ in range(_STEPS):
         k, before = _count(above, queries), (x, rest)
-        most = np.minimum(allowed + grow * betainc(k + 1, queries - k, y), 1.0)
+        most = np.minimum(allowed + grow * np.maximum(betainc(k + 1, queries - k, y), _TINY), 1.0)
         x = np.fmin(x, betaincinv(k + 1, queries - k, most) * _ROUNDING)  # NaN, if below float64, is no bound
         k = _count(other, queries)
         least = np.maximum(betainc(k + 1, queries - k, 1 - y) - allowed, 0.0) / grow
         rest = np.fmax(rest, betaincinv(k + 1, queries - k, least) / _ROUNDING)
-        x, rest = np.minimum(x, 1 - rest), np.maximum(rest, 1 - x)
+        x, rest = np.minimum(x, 1 - rest + _RESOLUTION), np.maximum(rest, 1 - x - _RESOLUTION)
         if np.all(before[0] - x <= _CLOSE * x) and np.all(rest - before[1] <= _CLOSE * rest):
             break
         with np.errstate(divide="ignore", invalid="ignore"):

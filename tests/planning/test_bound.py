@@ -14,7 +14,7 @@ import pytest
 import darrm
 from darrm.accounting.search import Budget
 from darrm.planning.at_one_total import at_one_total
-from darrm.planning.bound import least_cost, profile_of_each
+from darrm.planning.bound import _largest, least_cost, profile_of_each
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
 
@@ -206,3 +206,28 @@ def test_the_bound_needs_no_gap_of_the_design() -> None:
     assert found.entries[0].design is not None
     assert math.isinf(found.entries[0].design.gap)
     assert 0.6 < found.cost_at_least <= found.entries[0].expected_cost
+
+
+def _divergence(queries: int, x: float, y: float, epsilon: float) -> float:
+    """The larger hockey-stick divergence of Binomial(Q, x) and Binomial(Q, y), count by count in logarithms."""
+    forward = back = 0.0
+    for count in range(queries + 1):
+        ways = math.lgamma(queries + 1) - math.lgamma(count + 1) - math.lgamma(queries - count + 1)
+        on, off = (ways + count * math.log(p) + (queries - count) * math.log1p(-p) for p in (x, y))
+        forward -= math.exp(on) * math.expm1(min(0.0, epsilon - on + off))
+        back -= math.exp(off) * math.expm1(min(0.0, epsilon - off + on))
+    return max(forward, back)
+
+
+@pytest.mark.parametrize(
+    ("queries", "epsilon", "delta", "y"),
+    [
+        pytest.param(1, 1.95645, 5.4e-31, 3.6126e-17, id="below the resolution of 1 - x"),
+        pytest.param(1000, 449.0, 8.5e-201, 0.3887, id="tails below float64"),
+    ],
+)
+def test_draws_above_the_largest_probability_are_told_apart(
+    queries: int, epsilon: float, delta: float, y: float
+) -> None:
+    x = float(_largest(np.array([y]), queries, epsilon, delta)[0]) * (1 + 1e-6)
+    assert _divergence(queries, x, y, epsilon) > delta * (1 - 1e-9)
