@@ -356,6 +356,8 @@ def _within_on(release: Region | OutcomeRows, grid: Grid, at: int, delta: float,
                 return most
             if holds(_blocks(least + 1)):
                 return least + largest_that(most - least, lambda more: holds(_blocks(least + more)))
+            if known >= BLOCKS:  # single labels are counted no further than these
+                break
     return queries
 
 

@@ -256,6 +256,17 @@ def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, D
     assert direct.lower < blocks.upper < 1.05 * direct.upper
 
 
+@pytest.mark.parametrize("known", [40, 10])
+def test_a_grid_that_allows_no_more_than_are_known_counts_no_single_labels(
+    monkeypatch: pytest.MonkeyPatch, known: int
+) -> None:
+    monkeypatch.setattr(fresh, "BLOCKS", 40)
+    monkeypatch.setattr(fresh, "_BLOCK", 10)
+    rows = OutcomeRows.of([[0.51, 0.49]], [[0.49, 0.51]])
+    counted = fresh._within_on(rows, adaptive.Grid(0.02, 600), 25, 1e-3, known, 10**6)
+    assert counted == 10 if known == 40 else 10 < counted <= 40
+
+
 def exactly(x: float, y: float, epsilon: float, queries: int, at: float) -> Decimal:
     """V of one pair and its mirror images, in 60 digits: the extreme choice is the same at every query."""
     with localcontext(Context(prec=60)):
