@@ -315,7 +315,7 @@ def max_queries(
 
     Notes
     -----
-    One run of the exact composition, stopped by the budget.
+    The exact composition on up to three grids, stopped by the budget; of blocks of labels where there are very many.
 
     Examples
     --------
