@@ -308,7 +308,8 @@ def within(
     """
     if adaptive.is_silent(release):
         return most
-    by_loss = 0 if release.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(release.largest_loss)))
+    loss = Fraction(release.largest_loss)
+    by_loss = min(most, int(Fraction(epsilon) // loss)) if loss and not release.delta_infinity else 0
     if guaranteed is not None:
         each, failure = guaranteed
         simply = min(most, Fraction(epsilon) // each if each else most, Fraction(delta) // failure if failure else most)
@@ -338,7 +339,10 @@ def within(
 
 
 def _within_on(release: Region | OutcomeRows, grid: Grid, at: int, delta: float, known: int, most: int) -> int:
-    """The largest number of labels, up to ``most``, whose excess at a grid point is at most delta; ``known`` are."""
+    """The largest number of labels, up to ``most``, whose excess at a grid point is at most delta on this grid.
+
+    ``known`` labels are within the budget by another grid or bound; a number below it may be returned unsearched.
+    """
 
     @cache
     def holds(blocks: tuple[int, int]) -> bool:

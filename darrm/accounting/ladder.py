@@ -32,7 +32,7 @@ FIRST = 6  # labels that the noisy counts bound; the first rungs give no more
 _GROW, _FINE = (1.2, 1.08), 4000  # from one rung to the next, with more cells than this and with fewer
 _APART = 0.8  # of two z at which increments are compared
 _TRIES = 6
-_ALMOST = 0.9  # of the last step; the ladder of one more label may be that much lower
+_ALMOST = 0.9  # of the last step: the ladder of one more label may rise by a little less than that step
 _ROOT = math.sqrt(2)
 
 

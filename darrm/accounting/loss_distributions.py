@@ -275,9 +275,10 @@ def curve_of_distribution(pld: Any) -> Curve:
 
 
 def _deltas(pmf: Any, epsilons: Array) -> Array:
-    """Those of ``pmf.get_delta_for_epsilon``, whose loop takes long for millions of losses; not below them by rounding.
+    """The deltas that ``pmf.get_delta_for_epsilon`` returns, or a little more. Its loop over all losses is slow.
 
-    The sums of P(s) and of P(s) e^-s over losses s > epsilon, from the right: the same terms in the same order.
+    They are sums of P(s) and of P(s) e^-s over losses s > epsilon, from the right: the same terms in the same order.
+    What is added covers the rounding of the last difference.
     """
     losses = (np.arange(pmf.size) + pmf._lower_loss) * pmf._discretization
     above = losses.size - np.searchsorted(losses, epsilons, side="right")

@@ -109,7 +109,7 @@ def labels_beside(rest: Curve, label: OneLabel, epsilon: float, delta: float, mo
     pairs = [(losses.P[::-1], losses.infinite) for losses in rest.on(grid)]
     n, bounds = 0, adaptive.upper_bounds(release, grid)
     while n < most:
-        # Every bound is above those before it, so the last of some tells whether all of them are within the budget.
+        # No bound is below one before it, so the last of some tells whether all of them are within the budget.
         some = [V.copy() for V in islice(bounds, min(_TOGETHER, most - n))]
         if _beside(pairs, some[-1], grid, at) > delta:
             n += bisect_left(some[:-1], True, key=lambda V: _beside(pairs, V, grid, at) > delta)
@@ -124,7 +124,7 @@ def _by_guarantee(
     """The number by simple composition of the labels, by pure-DP epsilon or guarantee, within what the rest leaves."""
     spent = rest.epsilon(delta)
     best = 0
-    if not release.delta_infinity:
+    if release.largest_loss and not release.delta_infinity:
         best = int((epsilon - spent) * (1 - 4 * _U) // release.largest_loss)
     if label.guarantee is not None:
         each, failure = (rounded_up(part) for part in label.guarantee)

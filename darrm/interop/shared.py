@@ -38,7 +38,7 @@ from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts, VotesBlock
 
-PROTOCOL = 3  # changes with every change of what parties exchange
+PROTOCOL = 4  # changes with every change of what parties exchange
 _TWO = (
     "Shares of voters that are no parties are of votes between two answers. Got a design with more classes. Let "
     "parties bring the votes."

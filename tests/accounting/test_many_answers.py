@@ -12,7 +12,7 @@ from cases import slow
 import darrm
 from darrm.accounting import OutcomeRows, adaptive, compose, many_answers, noisy_max_parameter
 from darrm.accounting.adaptive import Grid
-from darrm.accounting.fresh import by_grid, of_region
+from darrm.accounting.fresh import by_grid, of_region, within
 from darrm.accounting.hulls import counts_region
 from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import rows_of
@@ -378,3 +378,7 @@ def test_lower_bounds_look_at_finer_grids_while_they_gain(monkeypatch: pytest.Mo
     total = of_rows(rows, 100, 1e-5)
     assert len(sizes["by_grid"]) == 3 > len(sizes["_attained"]) == 2
     assert total.upper - total.lower <= 1e-3 * total.upper
+
+
+def test_rows_that_are_alike_are_counted_without_a_division_by_their_loss() -> None:
+    assert within(OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.5]]), None, 1.0, 1e-5, 5) == 0  # a bound: any number would do
