@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from darrm._validation import array
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import search
 from darrm.certificate.scaling import repair
 from darrm.design.rules import of_all_votes
+from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
 from darrm.objectives import Objective, Paper
@@ -31,6 +34,8 @@ _STEP = math.log(4.0)
 _NONE = math.log(1e-12)  # least parameter; below it a label is a coin flip
 _LEAST = 1e-9  # probability of one of two answers
 _ROUNDING = 1e-9  # largest relative excess by rounding, of a table that meets a guarantee exactly in theory
+_MUCH_NOISE = 1e-4  # of `Family.most`
+_SURE = 0.99  # least probability, at `Family.most`, of the most probable answer of all
 
 
 class Family(NamedTuple):
@@ -42,7 +47,7 @@ class Family(NamedTuple):
         Maps the parameter > 0 to probabilities of answers: for two answers those of answer 1, else as in a `Design`.
     guess, most : float
         The first parameter to try, and the largest one, with nearly no noise. At a 10,000th of it a label must be
-        almost independent of the votes.
+        almost independent of the votes. A comparison looks at both ends where no table below ``most`` is the answer.
     said : callable
         The parameter in words. It is rounded towards more noise: up where a larger one is more noise (`at_least`), down
         where a larger one is less (`at_most`).
@@ -108,12 +113,47 @@ class Baseline:
     serves: Callable[[ByGroups, Objective], bool] = always
     exact: Callable[[AnyProblem, Objective], Array] | None = None
 
+    def __post_init__(self) -> None:
+        made = self.family
+
+        def checked(problem: ByGroups, objective: Objective) -> Family:
+            """The family, whose tables are refused by the baseline's name: comparisons and plans both take them."""
+            family = made(problem, objective)
+
+            def table(parameter: float) -> Array:
+                with _of_baseline(self.name, f" at the parameter {parameter:.4g}"):
+                    found = family.table(parameter)
+                    check = encodings.binary_table if problem.binary else encodings.FULL.checked
+                    check(_inside(found), problem)
+                return found
+
+            return family._replace(table=table)
+
+        object.__setattr__(self, "family", checked)
+
     def tables(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Mapping[str, tuple[str, Array]]:
         """The table of least noise that is certified, in the problem's encoding; none if no noise is enough."""
         if self.exact is not None:
             return {self.name: ("", self.exact(problem, objective))}
-        found = least_noise(self.family(problem, objective), problem)
+        family = self.family(problem, objective)
+        found = least_noise(family, problem)
+        if found is None or found[0] == family.said(family.most):  # as of any family whose noise grows
+            self._check_ends(family, problem)
         return {} if found is None else {self.name: found}
+
+    def _check_ends(self, family: Family, problem: ByGroups) -> None:
+        """`InputError` unless there is nearly no noise at `Family.most`, and more at a small part of it."""
+        much, little = (family.table(family.most * share) for share in (_MUCH_NOISE, 1.0))
+        over = None if problem.binary else tuple(range(little.ndim - 1))
+        by_much, by_little = (float(np.ptp(table, axis=over).max()) for table in (much, little))
+        sure = float(max(little.max(), (1 - little).max() if problem.binary else 0.0))
+        if sure < _SURE or by_little < by_much - _ROUNDING:
+            raise InputError(
+                f"The baseline {self.name!r} must have nearly no noise at Family.most, {family.most:g}, and most noise "
+                f"at small parameters. Its surest label there has the probability {sure:.3g}; between votes "
+                f"probabilities differ by up to {by_little:.3g} there, and by {by_much:.3g} at a 10,000th of it. If "
+                "noise grows with the parameter, take 1 / parameter."
+            )
 
 
 @dataclass(frozen=True)
@@ -150,19 +190,51 @@ class SolvedBaseline:
 
     def tables(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Mapping[str, tuple[str, Array]]:
         """The tables of `solved`."""
-        return self.solved(problem, objective, time_limit)
+        found = self.solved(problem, objective, time_limit)
+        with _of_baseline(self.name):
+            for _, table in found.values():
+                encodings.table(table, problem)
+        return found
+
+
+@contextmanager
+def _of_baseline(name: str, where: str = "") -> Iterator[None]:
+    """An `InputError` of a table is about the baseline, and not about what the user gave."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            f"The table of the baseline {name!r}{where} is wrong: {error} If the baseline is not for these voters, say "
+            "so by its serves."
+        ) from None
+
+
+def _inside(table: Array) -> Array:
+    """A table without what rounding adds beyond [0, 1]."""
+    inside = np.clip(table, 0.0, 1.0)
+    return np.asarray(inside if (np.abs(inside - table) <= _ROUNDING).all() else table)
 
 
 def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> Callable[[float], Array]:
     """Tables that look at the counts of all groups together, from the probabilities of classes at sorted counts.
 
-    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter. With two answers each has a
+    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter; `InputError` if what it returns
+    are no such probabilities. With two answers each has a
     probability of at least 1e-9, because a table holds that of one answer, and float64 near 1 has steps of a factor 2
     in the probability of the other. Raising both does not increase the ratio of two probabilities.
     """
     counts = sorted_counts(problem.K, problem.n_classes)
     least = _LEAST if problem.binary else 0.0
-    return lambda parameter: of_all_votes(np.maximum(chances(counts, parameter), least), problem)
+
+    def table(parameter: float) -> Array:
+        hint = "Return the probability of each class, for each row of counts."
+        found = array("chances", _inside(chances(counts, parameter)), counts.shape, 0, 1, "[]", hint=hint)
+        sums = found.sum(axis=1)  # which `of_all_votes` would make 1
+        if np.abs(sums - 1).max() > _ROUNDING:
+            raise InputError(f"chances must sum to 1. Got {sums[np.abs(sums - 1).argmax()]:.6g}. {hint}")
+        return of_all_votes(np.maximum(found, least), problem)
+
+    return table
 
 
 def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from cases import thorough
 import darrm
 from darrm import VoterGroup, objectives
 from darrm.baselines import confident, constant_noise, flipped_votes, random_votes
-from darrm.baselines.baseline import Baseline, least_noise
+from darrm.baselines.baseline import Baseline, Family, SolvedBaseline, by_counts, least_noise
 from darrm.baselines.registry import BASELINES, PLANNED, raised
 from darrm.design.rules import cost_of
 from darrm.errors import InputError
 from darrm.problem import encodings
 from darrm.problem.counts import count_vectors, sorted_counts
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import ByGroups
 
 TRUTH = objectives.truth([0.7])
 TWO = objectives.truth([0.8, 0.6], [0.6, 0.4])
@@ -112,6 +114,44 @@ def test_what_a_comparison_says_of_an_entry_is_true(model: str) -> None:
     private = {one.name for one in BASELINES if not isinstance(one, Baseline) and not one.private}
     assert all(entry.within for entry in found.entries[: len(found) - len(private)])
     assert len(found.to_frame()) == len(found)
+
+
+def softened(counts: np.ndarray, by: float) -> np.ndarray:
+    weights = np.exp(by * (counts - counts.max(axis=1, keepdims=True)))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("chances", "said"),
+    [
+        (lambda counts, x: 0.9 * softened(counts, x), r"chances must sum to 1\. Got 0\.9\."),
+        (lambda counts, x: 2 * softened(counts, x) - 0.5, r"chances must be in \[0, 1\]\. Got 1\."),
+        (lambda counts, x: softened(counts, x)[:, 0], r"numbers of shape \(4, 2\)\. Got shape \(4,\)"),
+        (
+            lambda counts, x: softened(counts, 1 / x),
+            r"must have nearly no noise at Family\.most, 20.*take 1 / parameter",
+        ),
+        (lambda counts, x: softened(counts, x / 1e4), r"must have nearly no noise at Family\.most, 20, .* 0\.50"),
+    ],
+    ids=["sums", "range", "shape", "grows", "most"],
+)
+def test_a_family_that_is_none_is_refused_by_name(chances: Any, said: str) -> None:
+    def family(problem: ByGroups, objective: objectives.Objective) -> Family:
+        return Family(by_counts(problem, chances), 0.5, 20.0, "x = {}".format)
+
+    problem = darrm.DecisionProblem([VoterGroup(7, 1.0)], 1.0)
+    with pytest.raises(InputError, match=f"aseline 'mine'.*{said}"):
+        Baseline("mine", family, "nobody").tables(problem, TRUTH, 9.0)
+
+
+def test_a_table_of_two_classes_for_three_names_its_baseline() -> None:
+    problem, objective = MODELS["three classes"]
+    of_two = Baseline("mine", lambda problem, objective: Family(lambda x: np.full(6, 0.5), 0.5, 1.0, str), "nobody")
+    solved = SolvedBaseline("mine", lambda *_: {"so": ("", np.full(6, 0.5))}, "nobody")
+    for baseline in (of_two, solved):
+        with pytest.raises(InputError, match=r"baseline 'mine'.*Got shape \(6,\)\. .* say so by its serves"):
+            baseline.tables(problem, objective, 9.0)
 
 
 NOT_OF_TWO = flipped_votes.BASELINE, confident.BASELINE
