@@ -1,4 +1,4 @@
-"""The baselines, in the order in which comparisons show them. A new one is a file and an entry here."""
+"""The baselines, in the order in which comparisons show them. CONTRIBUTING.md lists what a new one needs."""
 
 from __future__ import annotations
 
