@@ -328,6 +328,22 @@ def load_release(file: Path) -> Design | Noisy:
     return load(file)
 
 
+def refuse_swapped(first: object, second: object, wanted: str, right: Sequence[object]) -> None:
+    """`InputError` if what releases labels stands in the place ``first`` of another file, and not at ``second``.
+
+    ``right`` is how the command begins with both in their places.
+    """
+    from darrm.storage.kinds import RELEASES, kind_of
+
+    if not isinstance(first, Path) or (kind := kind_of(first)) not in RELEASES:
+        return
+    if not isinstance(second, Path) or kind_of(second) not in RELEASES:
+        raise InputError(
+            f"{first} is {RELEASES[kind]}, in the place of {wanted}. Exchange the two: {darrm_line(*right)}, with the "
+            "other options as they are."
+        )
+
+
 def load_majority(file: Path, what: str) -> Design:
     """The design of a majority in ``file``; `InputError` for a decision, which ``what`` does not take."""
     from darrm.design.loading import load

@@ -79,6 +79,7 @@ def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as
     from darrm.accounting.ledger import Ledger
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
+    _refuse_swapped("create", ledger, file)
     of_file: Any = [] if file is None else [common.load_release(file)]
     t = getattr(of_file[0], "max_affected", 1) if of_file else 1
     listed = [*of_file, *(GaussianNoisyMax(sigma, max_affected=t) for sigma in noisy_max)]
@@ -135,6 +136,7 @@ def charge(
         raise click.UsageError("--delta goes with --epsilon.")
     if noise_multiplier is None and not (sampling_rate is None and steps is None):
         raise click.UsageError("--sampling-rate and --steps go with --noise-multiplier.")
+    _refuse_swapped("charge", ledger, file)
     book = Ledger(ledger)
     if file is not None:
         what: object = common.load_release(file)
@@ -177,6 +179,7 @@ def show(ledger: Path | str, file: Path | None, as_json: bool) -> None:
     """
     from darrm.accounting.ledger import Ledger
 
+    _refuse_swapped("show", ledger, file)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", RecoveredLabelsWarning)
         book = Ledger(ledger)
@@ -200,6 +203,11 @@ def export(ledger: Path | str, out: Path, as_json: bool) -> None:
     if as_json:
         common.print_json({"charges": len(charges), "out": str(out)})
     common.wrote(out)
+
+
+def _refuse_swapped(word: str, ledger: Path | str, file: Path | None) -> None:
+    if file is not None:
+        common.refuse_swapped(ledger, file, "the ledger", ["ledger", word, file, ledger])
 
 
 def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, recovered: Sequence[str] = ()) -> None:

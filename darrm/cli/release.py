@@ -140,6 +140,7 @@ def command(
     if again and key_path is not None:
         raise click.UsageError("--again goes without --key: with a key the same votes have the same label again.")
     refuse_ledger(out)
+    common.refuse_swapped(votes_path, file, "--votes", ["release", votes_path, "--votes", file])
     check_place(out)
     key = None if key_path is None else LabelKey.load(key_path)
     made: Any = common.load_release(file)

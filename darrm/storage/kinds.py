@@ -35,6 +35,7 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "page": ("a page of HTML", "Open it in a browser."),
     "picture": ("a picture", ""),
 }
+RELEASES = {kind: _KINDS[kind][0] for kind in ("design", "mechanism")}  # what releases labels
 _NUMBER = re.compile(r"[\d.]+(e-?\d+)?")
 _VOTES = {"0", "1", "-1", ""}
 

@@ -184,6 +184,16 @@ def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
             "not a file of votes. Pass a file of votes.",
         ),
         (["release", "gamma.json", "--votes", "table.parquet", "--out", "o.csv"], "of designs, not a file of votes"),
+        (
+            ["release", "rows.tex", "--votes", "gamma.json", "--out", "o.csv"],
+            "gamma.json is a design file, in the place of --votes. Exchange the two: darrm release gamma.json --votes "
+            "rows.tex, with",
+        ),
+        (
+            ["ledger", "create", "gamma.json", "new.db", "--total-epsilon", "1", "--total-delta", "0"],
+            "gamma.json is a design file, in the place of the ledger. Exchange the two: darrm ledger create new.db "
+            "gamma.json, with",
+        ),
         (["table", "--problems", "table.csv", "--out", "o.csv"], "a table of designs, not a file of problems"),
         (["solve", "--K", "3", "--m", "1", "--epsilon", "1", "--prior", "votes:table.csv"], "not a file of votes"),
     ],
