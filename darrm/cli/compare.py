@@ -146,7 +146,7 @@ def command(
     if curves is not None and plot is None:
         raise InputError("--curves names what --plot draws. Got no --plot. Pass it too, or leave --curves out.")
     lines = None if curves is None else typed.names("--curves", curves)
-    own = dict(_own(one, values["K"]) for one in extra)
+    own = dict(_own(one, values["K"], asked["problem"]) for one in extra)
     if len(own) < len(extra):
         raise InputError(f"--extra must have a name of its own for each noise function. Got {', '.join(extra)}.")
     entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng, extra=own)
@@ -170,22 +170,28 @@ def command(
         _show_more(problem, entries, queries, total_delta, draws, asked["prior"])
 
 
-def _own(text: str, K: int | None) -> tuple[str, Any]:
+def _own(text: str, K: int | None, problem: AnyProblem) -> tuple[str, Any]:
     """A table of the user and its name: numbers, or that of a design file, which is verified for the problem anew."""
+    from darrm.design.loading import load
+    from darrm.problem import encodings
+
     name, _, table = text.partition("=")
     if not name or not table:
         raise InputError(f"--extra must be NAME=g0,...,gK or NAME=FILE. Got {text!r}. Pass e.g. {_example(K)}.")
-    if not Path(table).is_file():
+    if Path(table).is_file() or table.endswith(".json"):
+        given: Any = load(table).table
+    else:
         try:
-            return name, typed.numbers(f"--extra {name}", table)
+            given = typed.numbers(f"--extra {name}", table)
         except InputError:
             raise InputError(
                 f"--extra {name} must be numbers with commas between, or the path of a design file. Got {table!r}, "
                 f"which is neither. Pass e.g. {_example(K)}."
             ) from None
-    from darrm.design.loading import load
-
-    return name, load(table).table
+    try:
+        return name, encodings.table(given, problem)  # before the comparison, which can take long
+    except InputError as error:
+        raise InputError(f"--extra {name}: {error}") from None
 
 
 def _example(K: int | None) -> str:

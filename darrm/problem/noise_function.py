@@ -32,8 +32,11 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
             return np.asarray(values + 0.0)  # the usual case, in a fraction of the time; what fails is named below
     size: str | int = "K + 1" if K is None else K + 1
     hint = "Pass gamma(0), ..., gamma(K)."
-    if K is not None and getattr(values, "shape", None) == ((K + 1) // 2,):
-        hint += " From a solution x of darrm.linear_program, program.gamma(x) makes them."
+    shape = (len(values),) if isinstance(values, list | tuple) else getattr(values, "shape", None)
+    if K is not None and shape in {((K + 1) // 2,), (K // 2 + 1,)}:
+        hint += f" The second half mirrors the first: gamma(l) = gamma({K} - l)."
+        if isinstance(values, np.ndarray):
+            hint += " From a solution x of darrm.linear_program, program.gamma(x) makes them."
     table = array("gamma", values, (size,), 0, 1, "[]", hint=hint)
     K = table.size - 1
     if not K:

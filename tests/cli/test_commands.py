@@ -241,8 +241,8 @@ def test_compare_takes_noise_functions_of_the_user(
     for wrong, said in (
         (["mine"], "--extra must be NAME=g0"),
         (["mine=1,x"], "--extra mine must be numbers"),
-        (["mine=1,1"], "extra 'mine': gamma"),
-        (["mine=1", "mine=2"], "a name of its own"),
+        (["mine=1,1"], "--extra mine: gamma"),
+        (texts[1::2][:1] * 2, "a name of its own"),
     ):
         assert main(["compare", *PROBLEM, *(word for text in wrong for word in ("--extra", text))]) == 2
         assert said in capsys.readouterr().err

@@ -147,6 +147,7 @@ def commands(of: click.Command, *names: str) -> list[str]:
         "ledger show none.json",
         "table --problems none.csv --out new.csv",
         "solve --K 3 --m 1 --epsilon .1 --profile none.csv",
+        "compare --K 3 --m 1 --epsilon .1 --extra mine=none.json",
     ],
 )
 def test_a_file_that_has_not_arrived_has_a_code_of_its_own(run: Run, command: str) -> None:
