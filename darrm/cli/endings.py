@@ -109,7 +109,8 @@ class Run:
             click.echo(message, err=True)
         elif message:
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            click.echo(json.dumps({"time": now, "event": event, **values, "message": message.rstrip("\n")}), err=True)
+            plain = message.rstrip("\n").removeprefix("darrm: ")  # as in what --json prints
+            click.echo(json.dumps({"time": now, "event": event, **values, "message": plain}), err=True)
 
     def print(self, values: Mapping[str, object]) -> None:
         """Print the one object; infinities are null."""
@@ -159,7 +160,7 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
         context = getattr(error, "ctx", None)
         said = error.format_message()
         if isinstance(error, click.NoSuchOption) and context is not None:
-            others = " or ".join(meant(error.option_name, context.command))
+            others = " or ".join(meant(error.option_name, context.command) or (error.possibilities or ())[:1])
             said = f"No such option {error.option_name}. Did you mean {others}?" if others else said
         stop = "" if said.endswith((".", "?", "?)")) else "."
         return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
@@ -206,7 +207,8 @@ def _values(text: str) -> list[str]:
 def meant(typed: str, command: click.Command) -> list[str]:
     """The options of a command that an unknown one can stand for, by the first rule that finds one; at most three.
 
-    These are another case, or _ for -; what was not typed to its end; that behind a further word, and more than one.
+    These are another case, or _ for -; what was not typed to its end; that behind a further word, and more than one;
+    that without a word typed before it.
     """
     options = [option for one in command.params if isinstance(one, click.Option) for option in one.opts]
     word, names = _plain(typed), {option: _plain(option) for option in options}
@@ -215,6 +217,7 @@ def meant(typed: str, command: click.Command) -> list[str]:
         lambda name: name.startswith(word),
         lambda name: f"-{word}" in name,
         lambda name: len(name) > 1 and word.startswith(name),
+        lambda name: word.endswith(f"-{name}"),
     ):
         found = [option for option, name in names.items() if fits(name)]
         if found:

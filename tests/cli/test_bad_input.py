@@ -78,6 +78,8 @@ def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value
         ("solve --K 3 --voter_delta 0", "--voter-delta"),
         ("budget gamma.json --eps 1", "--total-epsilon"),
         ("solve --output x.json", "--out"),
+        ("budget --total-delta 1e-5", "--delta"),
+        ("solve --epsilom 0.1", "--epsilon"),
     ],
 )
 def test_an_option_that_is_not_there_is_told_of_the_one_that_is(refused: Refused, typed: str, meant: str) -> None:

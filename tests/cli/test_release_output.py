@@ -98,6 +98,7 @@ def test_every_line_of_the_log_is_an_object(more: list[str], capsys: pytest.Capt
     _, (line,) = answer(capsys, "labels.csv", "--log-json", status=2)
     error = json.loads(line)
     assert (error["event"], error["code"], error["status"]) == ("error", "exists", 2)
+    assert error["message"].startswith("labels.csv exists already. ")
     for out in ("more.csv", "labels.csv"):
         _, lines = answer(capsys, out, "--ledger", "book.json", "--log-json", status=6)
         assert json.loads(lines[-1])["code"] == "charged-before"
