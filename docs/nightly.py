@@ -10,7 +10,11 @@ DARRM = [sys.executable, "-m", "darrm"]
 
 
 def release(night: date) -> int:
-    """The exit status of darrm: 0 done, 3 budget spent, 5 try again, 6 other votes under an id of before."""
+    """The exit status of darrm. Only 5, and 2 where votes have not arrived, are worth another run.
+
+    0 done, 1 the design's guarantee does not hold, 2 a file is missing (votes that have not arrived) or wrong, 3 budget
+    spent, 4 a search found no design (a release makes none), 5 try again, 6 other votes under an id of before.
+    """
     key, out = Path(f"keys/{night:%Y-%m}.key"), Path(f"labels/{night}.csv")
     if not key.exists():
         made = subprocess.run([*DARRM, "key", str(key)])
