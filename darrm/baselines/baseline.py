@@ -231,7 +231,9 @@ def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> C
         found = array("chances", _inside(chances(counts, parameter)), counts.shape, 0, 1, "[]", hint=hint)
         sums = found.sum(axis=1)  # which `of_all_votes` would make 1
         if np.abs(sums - 1).max() > _ROUNDING:
-            raise InputError(f"chances must sum to 1. Got {sums[np.abs(sums - 1).argmax()]:.6g}. {hint}")
+            raise InputError(
+                f"The probabilities of all classes must sum to 1. Got {sums[np.abs(sums - 1).argmax()]:.6g}. {hint}"
+            )
         return of_all_votes(np.maximum(found, least), problem)
 
     return table

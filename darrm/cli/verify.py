@@ -121,8 +121,8 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
     click.echo(
         f"Verified from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
         f"{found.cases:,} cases (counted again at each epsilon: guarantee{profile}, tight, and just below tight), in "
-        f"integer arithmetic with denominator 2^{found.bits}, rounded against the file. Not verified: error, cost, gap, "
-        "prior, objective, shape, adjacency and names."
+        f"integer arithmetic with denominator 2^{found.bits}, rounded against the file. Not verified: error, cost, "
+        "gap, prior, objective, shape, adjacency and names."
     )
     click.echo(
         "Assumed: the voters are as stated, and vote independently given the data"

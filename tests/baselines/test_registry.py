@@ -125,7 +125,7 @@ def softened(counts: np.ndarray, by: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("chances", "said"),
     [
-        (lambda counts, x: 0.9 * softened(counts, x), r"chances must sum to 1\. Got 0\.9\."),
+        (lambda counts, x: 0.9 * softened(counts, x), r"The probabilities of all classes must sum to 1\. Got 0\.9\."),
         (lambda counts, x: 2 * softened(counts, x) - 0.5, r"chances must be in \[0, 1\]\. Got 1\."),
         (lambda counts, x: softened(counts, x)[:, 0], r"numbers of shape \(4, 2\)\. Got shape \(4,\)"),
         (
