@@ -26,7 +26,8 @@ def modules(package: str) -> Callable[[str], object]:
 def face(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package that lists its public names in ``__init__.pyi``.
 
-    A call of a public function or class that leaves out arguments is an `darrm.errors.InputError`, which names them.
+    A call of a public function or class that leaves out arguments, or gives others than it takes, is an
+    `darrm.errors.InputError`, which names them.
 
     Type checkers read that file by themselves. Here it is read when a name, or ``__all__``, is first asked for.
 
@@ -54,7 +55,7 @@ def face(package: str, file: str) -> tuple[Callable[[str], object], Callable[[],
 
 
 def _that_names_missing(value: object) -> object:
-    """A public function or class, which from now on says which arguments of a call are missing."""
+    """A public function or class, which from now on says which arguments of a call are missing, or which it takes."""
     from darrm._validation import names_missing
 
     if isinstance(value, type):

@@ -240,18 +240,22 @@ def _interval(low: float, high: float, ends: str) -> str:
 
 
 def check_given(function: Callable[..., object], arguments: Sequence[object], named: Mapping[str, object]) -> None:
-    """`InputError` if arguments of a call are missing, for a call that ended in a `TypeError`."""
+    """`InputError` if a call that ended in a `TypeError` left arguments out, or gave some that there are not."""
+    takes, called = signature(function), function.__qualname__.removesuffix(".__init__")
     try:
-        given = signature(function).bind_partial(*arguments, **named).arguments
-    except TypeError:  # an argument that it does not have
-        return
+        given = takes.bind_partial(*arguments, **named).arguments
+    except TypeError as error:
+        listed = [one for one in takes.parameters.values() if one.name not in ("self", "cls")]
+        at = [one.name for one in listed if one.kind in (one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)]
+        by_name = ["**" * (one.kind is one.VAR_KEYWORD) + one.name for one in listed if one.name not in at]
+        ways = [", ".join(at)] * bool(at) + [f"by name {', '.join(by_name)}"] * bool(by_name)
+        raise InputError(f"{called}: {error}. It takes {', and '.join(ways) or 'none'} (see help({called})).") from None
     missing = [
         name
-        for name, one in signature(function).parameters.items()
+        for name, one in takes.parameters.items()
         if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and name not in given
     ]
     if missing:
-        called = function.__qualname__.removesuffix(".__init__")
         *before, last = missing
         needed = f"{', '.join(before)} and {last}" if before else last
         raise InputError(

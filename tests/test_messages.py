@@ -174,9 +174,27 @@ def test_missing_arguments_are_named(call: Callable[[], object], said: str) -> N
         call()
 
 
-def test_an_argument_that_a_function_does_not_have_is_no_missing_one() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
-        darrm.plan(foo=1)  # type: ignore[call-arg]
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: darrm.load("a.json", foo=1),
+            "load: got an unexpected keyword argument 'foo'. It takes path (see help(",
+        ),
+        (
+            lambda: darrm.solve(11, 3, 0.1),
+            "solve: too many positional arguments. It takes problem, and by name prior, ",
+        ),
+        (
+            lambda: darrm.VoterGroup(3, 1.0, count=3),
+            "VoterGroup: multiple values for argument 'count'. It takes count, ",
+        ),
+    ],
+)
+def test_what_a_function_does_take_is_named(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(darrm.InputError, match=re.escape(said)):
+        call()
 
 
 def test_numbers_agree_with_what_they_count() -> None:

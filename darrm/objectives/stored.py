@@ -29,8 +29,9 @@ def _truth(confusion: Any, prior: Any, cost: Any, **others: Any) -> Objective:
     return made
 
 
-def _rule(confusion: Any, prior: Any, none: Any = None, **others: Any) -> Objective:
-    made = Rule(checked_accuracy(confusion), checked_prior(prior), none=checked_none(none), **others).agreeing()
+def _rule(confusion: Any, prior: Any, name: Any, right: Any = None, numbers: Any = (), none: Any = None) -> Objective:
+    given = checked_accuracy(confusion), checked_prior(prior)
+    made = Rule(*given, name=name, right=right, numbers=numbers, none=checked_none(none)).agreeing()
     if made.name not in _RULES:
         raise TypeError("not a rule of darrm")
     return made
