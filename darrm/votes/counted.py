@@ -20,7 +20,7 @@ from darrm.problem.voter_names import compared
 from darrm.votes import parquet
 from darrm.votes.answers import Readings, checked_names, in_words, numbers_of
 from darrm.votes.csv import table
-from darrm.votes.formats import format_of, votes_file
+from darrm.votes.formats import format_of, lines_of, votes_file
 from darrm.votes.ids import RowIds, compared_id
 from darrm.votes.rows import Texts
 
@@ -178,7 +178,7 @@ def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> Iterator[
     read = [at for at in own if at is not None]
     pick = itemgetter(*read)  # at least two classes
     step = max(1, min(_ROWS, _CELLS // len(read)))
-    names_of, n = RowIds(name, first=1), 0
+    names_of, n = RowIds(name, first=1, lines=lines_of(name)), 0
     while block := list(islice(rows, step)):
         counts = _numbers([pick(row) for _, row in block])
         if counts is None:  # some cell is no count, or is one in another form

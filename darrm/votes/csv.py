@@ -141,6 +141,29 @@ def table(name: Path, file: IO[bytes]) -> Iterator[tuple[str, list[str]]]:
         yield where, row
 
 
+def lines_of(name: Path, rows: Sequence[int]) -> list[int] | None:
+    """The lines of rows, counted from 1, by reading a file again for an error; None if that cannot be done.
+
+    A block does not know them: blank lines and cells of several lines stand between.
+    """
+    if not name.is_file():
+        return None
+    found = dict[int, int]()
+    try:
+        with name.open("rb") as file:
+            names, reader, _, above = _first_row(name, _text_lines(deque(), _whole_lines(name, file)))
+            row = 0
+            for cells in reader:
+                row += len(cells) == len(names) or len(cells) > 1 or bool("".join(cells).strip())
+                if row in rows:
+                    found.setdefault(row, above + reader.line_num)
+                if len(found) == len(rows):
+                    return [found[row] for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error, InputError):  # which is not the error to tell of
+        pass
+    return None
+
+
 def _mark(first: str) -> str:
     """What stands between columns, by the first line: commas, or else semicolons, or else tabs."""
     bare = re.sub(r'"[^"]*"?', "", first)

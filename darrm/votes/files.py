@@ -17,7 +17,7 @@ from darrm._validation import shown, whole
 from darrm.errors import InputError
 from darrm.problem.voter_names import voter_names
 from darrm.votes.answers import BITS, Answers, names_of
-from darrm.votes.formats import format_of, votes_file
+from darrm.votes.formats import format_of, lines_of, votes_file
 from darrm.votes.ids import RowIds
 from darrm.votes.rows import Votes, VotesBlock
 
@@ -106,7 +106,7 @@ def blocks(
         K = whole("K", K, hint="Pass how many columns of votes there must be, such as design.problem.K.")
     taken = K if voters is None else voter_names(voters, K, "voters")
     with votes_file(name) as file:
-        row_ids = RowIds(name, first=1)
+        row_ids = RowIds(name, first=1, lines=lines_of(name))
         for columns, cells, ids in format_of(name).blocks(name, file, taken, answers):
             n_votes = len(columns.votes)
             labels = None if columns.label is None else cells[:, n_votes]
@@ -155,8 +155,8 @@ def read(
     ------
     InputError
         If the file cannot be read, has no header, no rows, no column of a voter, or a row of another length. If a voter
-        or an id occurs twice. If a vote or label is not an answer. The message names the line (in Parquet and of ids
-        the row, from 1) and the column.
+        or an id occurs twice. If a vote or label is not an answer. The message names the line (in Parquet the row,
+        from 1) and the column.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from csv import Error
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import IO
@@ -19,6 +20,11 @@ def format_of(path: Path) -> ModuleType:
     if path.suffix.lower() == ".tex":
         raise InputError(f"Votes and labels are CSV, Parquet or JSON, not LaTeX. Got {path}. Pass one of these.")
     return {".parquet": parquet, ".json": json}.get(path.suffix.lower(), csv)
+
+
+def lines_of(path: Path) -> Callable[[Sequence[int]], list[int] | None] | None:
+    """What finds the lines of rows, if the file has lines."""
+    return partial(csv.lines_of, path) if format_of(path) is csv else None
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from darrm._validation import shown
 from darrm.errors import InputError
 from darrm.problem.voter_names import compared
 from darrm.votes.rows import Texts
+
+Lines: TypeAlias = Callable[[Sequence[int]], "list[int] | None"]
 
 _ROWS = 1 << 16  # that are entered at a time
 _LOAD = 0.5  # share of slots in use from which on the table is made anew, some four times as large
@@ -61,6 +65,8 @@ class SeenIds:
         What errors call the file.
     first : int
         The number of the first row.
+    lines : callable, optional
+        Takes numbers of rows; returns their lines in the file, or None where these cannot be found.
 
     Examples
     --------
@@ -73,8 +79,8 @@ class SeenIds:
     3
     """
 
-    def __init__(self, source: object, first: int) -> None:
-        self._source, self._first = source, first
+    def __init__(self, source: object, first: int, lines: Lines | None = None) -> None:
+        self._source, self._first, self._lines = source, first, lines
         self._n = 0
         # Keys of this object alone, so that nobody can make a file of different ids that have one digest.
         self._keys = np.frombuffer(os.urandom(16), dtype=np.uint64)
@@ -152,10 +158,11 @@ class SeenIds:
         for row, text in enumerate(ids, start):
             before = earlier.get(row, seen.setdefault(compared_id(text), row))
             if before != row:
+                kind, (one, other) = self.places([self._first + before, self._first + row])
                 raise InputError(
-                    f"{self._source} has the id {shown(text)} twice, in rows {self._first + before} and "
-                    f"{self._first + row}: its query would get two labels. Leave one of the rows out, or give each "
-                    f"query an id of its own.{hint_of(text)}"
+                    f"{self._source} has the id {shown(text)} twice, in {kind}s {one} and {other}: its query would get "
+                    "two labels. Leave one of the rows out, or give each query an id of its own."
+                    f"{hint_of(text)}"
                 )
 
     def _check_blank(self, ids: Texts) -> None:
@@ -167,10 +174,13 @@ class SeenIds:
             maybe |= _BLANK[first] | (first >= 0x80)
         for at in np.flatnonzero(maybe).tolist():
             if not compared(ids.data[starts[at] : ids.ends[at]].decode()):
-                raise InputError(
-                    f"{self._source}, row {self._first + self._n + at}, column id is empty. Give each row an id, or "
-                    "none."
-                )
+                kind, (place,) = self.places([self._first + self._n + at])
+                raise InputError(f"{self._source}, {kind} {place}, column id is empty. Give each row an id, or none.")
+
+    def places(self, rows: list[int]) -> tuple[str, list[int]]:
+        """Where rows of these numbers stand: "line" and their lines where there are any, else "row" and the numbers."""
+        lines = None if self._lines is None else self._lines(rows)
+        return ("row", rows) if lines is None else ("line", lines)
 
 
 def as_compared(ids: Texts) -> Texts:
@@ -239,13 +249,13 @@ class RowIds:
     ----------
     source : object
         What errors call the table.
-    first : int
-        The number of the first row.
+    first, lines
+        As for `SeenIds`.
     """
 
-    def __init__(self, source: object, first: int) -> None:
+    def __init__(self, source: object, first: int, lines: Lines | None = None) -> None:
         self._source, self._row = source, first
-        self._seen = SeenIds(source, first)
+        self._seen = SeenIds(source, first, lines)
         self._counted: bool | None = None
 
     def of(self, ids: Texts | None, n: int, *, index: bool) -> tuple[Texts, bool]:
@@ -262,9 +272,10 @@ class RowIds:
             if self._counted is None:
                 self._counted = counted
             if counted != self._counted:
+                kind, (place,) = self._seen.places([row])
                 raise InputError(
                     f"{self._source} has integers in some rows, and texts in others, of a first column or index "
-                    f"without a name. They change in row {row} or later. Call it id, or leave it out."
+                    f"without a name. They change in {kind} {place} or later. Call it id, or leave it out."
                 )
             if counted:
                 return ids, False

@@ -217,7 +217,7 @@ def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> Non
         (f"{HEADER}\nx,1,0,2\n", "line 2, column c: A vote must be 0 or 1. Got '2'"),
         (f"{HEADER}\nx,1,0,1\ny,1,,1\n", "line 3, column b: A vote must be 0 or 1. Got ''"),
         (f"{HEADER}\nx,1,0,1.5\n", "Got '1.5'"),
-        (f"{HEADER}\nx,1,0,1\ny,0,0,0\nx,1,1,1\n", "has the id 'x' twice, in rows 1 and 3"),
+        (f"{HEADER}\nx,1,0,1\ny,0,0,0\nx,1,1,1\n", "has the id 'x' twice, in lines 2 and 4"),
         ("id,a,b,b\nx,1,0,0\n", "has the column b twice, in places 3 and 4"),
         ("query,voter,vote\nx,a,1\n", "has one row a vote"),
         (f"{HEADER}\nx,1,0,nan\n", "Got 'nan'"),

@@ -146,21 +146,23 @@ CASES: dict[str, Case] = {
     "a right one beside a left one": Case(pd.DataFrame([[0, 1, 1]], columns=["v_left", "v_right", "x_y"]), [[0, 1, 1]]),
     "a column without a name behind": Case(rows(**{"Unnamed: 3": [NaN, NaN]}), READ),
     # Refused: rows
-    "an id twice": Case({"id": ["a", "b", "a"], "v": [0, 1, 0]}, "the id 'a' twice, in rows [01] and [23]", K=1),
-    "a number twice": Case({"id": [7, 7], "v": [0, 1]}, "the id '7' twice, in rows [01] and [12]", K=1),
+    "an id twice": Case(
+        {"id": ["a", "b", "a"], "v": [0, 1, 0]}, "the id 'a' twice, in (rows [01] and [23]|lines 2 and 4)", K=1
+    ),
+    "a number twice": Case({"id": [7, 7], "v": [0, 1]}, "the id '7' twice, in (rows [01] and [12]|lines 2 and 3)", K=1),
     "an id twice but for blanks": Case({"id": ["a", " a"], "v": [0, 1]}, "the id ' a' twice", K=1),
     "a number twice, once as a float": Case(
         {"id": ["7", "7.0"], "v": [0, 1]}, "the id '7.0' twice.*An integer is one id", K=1
     ),
     "a number twice, once with zeros": Case({"id": ["007", "7"], "v": [0, 1]}, "the id '7' twice", K=1),
-    "an id twice but for what nobody sees": Case({"id": ["a", "a\u200b"], "v": [0, 1]}, "twice, in rows", K=1),
+    "an id twice but for what nobody sees": Case({"id": ["a", "a\u200b"], "v": [0, 1]}, "twice, in (rows|lines)", K=1),
     "an id that nobody sees": Case({"id": ["a", "\u200b"], "v": [0, 1]}, "column id is empty", K=1),
-    "an id twice in two forms": Case({"id": ["\u00e9", "e\u0301"], "v": [0, 1]}, "twice, in rows", K=1),
+    "an id twice in two forms": Case({"id": ["\u00e9", "e\u0301"], "v": [0, 1]}, "twice, in (rows|lines)", K=1),
     "an index twice": Case(
         pd.DataFrame({"v": [0, 1]}, index=["a", "a"]), "the id 'a' twice", K=1, index=True, kinds=FORMATS[:4]
     ),
-    "no id": Case({"id": ["a", None], "v": [0, 1]}, "row [12], column id is empty", K=1),
-    "a blank id": Case({"id": ["a", " "], "v": [0, 1]}, "row [12], column id is empty|line 3, column id is empty", K=1),
+    "no id": Case({"id": ["a", None], "v": [0, 1]}, "(row [12]|line 3), column id is empty", K=1),
+    "a blank id": Case({"id": ["a", " "], "v": [0, 1]}, "(row [12]|line 3), column id is empty", K=1),
     # Refused: cells
     "NaN where none may be absent": Case(rows(v1=[0, NaN]), "column v1: A vote must be 0 or 1. Got .*solved with --"),
     "no text where none may be absent": Case(

@@ -1,15 +1,17 @@
 """Ids that come again are found, and no others."""
 
+import os
 import random
 import tracemalloc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import darrm
 from darrm._validation import shown
-from darrm.votes import ids
+from darrm.votes import csv, ids
 from darrm.votes.ids import RowIds, SeenIds, as_compared, compared_id
 from darrm.votes.rows import Texts
 
@@ -109,6 +111,29 @@ def test_a_blank_id_is_none(text: str, row: int) -> None:
     seen.add(Texts.of(["x"]))
     with pytest.raises(darrm.InputError, match=rf"votes\.csv, row {row + 2}, column id is empty"):
         seen.add(Texts.of(texts))
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,a,b\nx,1,0\ny,0,0\nx,1,1\n", "twice, in lines 2 and 4:"),
+        ('\nsep=,\nid,a,b\nx,1,0\n\n"y\nz",0,0\n x,1,1\n', "twice, in lines 4 and 8:"),
+        ("id,a,b\nx,1,0\n\ny,0,0\n,1,1\n", ", line 5, column id is empty"),
+        ("id,a,b\nx,1,0\n\n3,0,0\n\u200b,1,1\n", ", line 5, column id is empty"),
+    ],
+)
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_file_of_lines_is_told_of_by_its_lines(tmp_path: Path, text: str, said: str, *, counted: bool) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(darrm.InputError, match=said):
+        darrm.votes.read_counts(path, ["a", "b"]) if counted else darrm.votes.read(path)
+
+
+def test_a_pipe_cannot_be_read_again(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "votes")
+    assert csv.lines_of(tmp_path / "votes", [1, 3]) is None
 
 
 def test_different_ids_of_one_slot_are_not_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
