@@ -151,10 +151,11 @@ def command(
         raise InputError(f"--extra must have a name of its own for each noise function. Got {', '.join(extra)}.")
     entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng, extra=own)
     problem = asked["problem"]
+    # First, because it can refuse --curves: then no file is written.
+    common.draw(plot, lambda: plot_comparison(problem, entries, curves=lines))
     _keep(out, entries)
     if gammas is not None:
         entries.write(gammas, gammas=True)
-    common.draw(plot, lambda: plot_comparison(problem, entries, curves=lines))
     common.wrote(out, gammas, plot)
     if as_json:
         common.print_json(

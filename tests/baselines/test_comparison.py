@@ -267,9 +267,10 @@ def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
     assert len(right.patches) == len(compare(problem))
     asked = ["compare", "--K", "3", "--m", "1", "--epsilon", ".5", "--curves", "gamma_opt,Laplace noisy max"]
     assert main([*asked, "--plot", str(tmp_path / "some.svg")]) == 0
-    assert main([*asked[:-1], "Laplace", "--plot", str(tmp_path / "none.svg")]) == 2
+    files = ["--plot", str(tmp_path / "none.svg"), "--out", str(tmp_path / "none.csv")]
+    assert main([*asked[:-1], "Laplace", *files]) == 2
     assert "curves must be names of mechanisms: gamma_opt, " in capsys.readouterr().err
-    assert not (tmp_path / "none.svg").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["some.svg"]
     assert main(asked) == 2
     assert "Got no --plot" in capsys.readouterr().err
     assert main([*asked, "--queries", "2", "--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh"]) == 2
