@@ -118,13 +118,16 @@ class Baseline:
 
         def checked(problem: ByGroups, objective: Objective) -> Family:
             """The family, whose tables are refused by the baseline's name: comparisons and plans both take them."""
-            family = made(problem, objective)
+            family, looked = made(problem, objective), False
 
             def table(parameter: float) -> Array:
+                nonlocal looked
                 with _of_baseline(self.name, f" at the parameter {parameter:.4g}"):
                     found = family.table(parameter)
-                    check = encodings.binary_table if problem.binary else encodings.FULL.checked
-                    check(_inside(found), problem)
+                    if not looked:  # a search asks for hundreds; the one that it ends with is verified
+                        check = encodings.binary_table if problem.binary else encodings.FULL.checked
+                        check(_inside(found), problem)
+                        looked = True
                 return found
 
             return family._replace(table=table)
@@ -218,22 +221,29 @@ def _inside(table: Array) -> Array:
 def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> Callable[[float], Array]:
     """Tables that look at the counts of all groups together, from the probabilities of classes at sorted counts.
 
-    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter; `InputError` if what it returns
-    are no such probabilities. With two answers each has a
-    probability of at least 1e-9, because a table holds that of one answer, and float64 near 1 has steps of a factor 2
-    in the probability of the other. Raising both does not increase the ratio of two probabilities.
+    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter; `InputError` if what it first
+    returns are no such probabilities. With two answers each has a probability of at least 1e-9, because a table holds
+    that of one answer, and float64 near 1 has steps of a factor 2 in the probability of the other. Raising both does
+    not increase the ratio of two probabilities.
     """
     counts = sorted_counts(problem.K, problem.n_classes)
-    least = _LEAST if problem.binary else 0.0
+    least, looked = _LEAST if problem.binary else 0.0, False
 
-    def table(parameter: float) -> Array:
+    def checked(chances: Array) -> Array:
         hint = "Return the probability of each class, for each row of counts."
-        found = array("chances", _inside(chances(counts, parameter)), counts.shape, 0, 1, "[]", hint=hint)
+        found = array("chances", _inside(chances), counts.shape, 0, 1, "[]", hint=hint)
         sums = found.sum(axis=1)  # which `of_all_votes` would make 1
         if np.abs(sums - 1).max() > _ROUNDING:
             raise InputError(
                 f"The probabilities of all classes must sum to 1. Got {sums[np.abs(sums - 1).argmax()]:.6g}. {hint}"
             )
+        return found
+
+    def table(parameter: float) -> Array:
+        nonlocal looked
+        found = chances(counts, parameter)
+        if not looked:
+            found, looked = checked(found), True
         return of_all_votes(np.maximum(found, least), problem)
 
     return table
