@@ -336,10 +336,13 @@ def _at_one_total(
     comparison = answer.comparison
     if comparison is None:
         if answer.complete:
-            raise InputError(
-                "No table fits these voters. Noisy max of any votes is compared where one vote changes and the votes' "
-                "accuracy is known. Pass --max-affected 1 and --accuracy, or see darrm plan."
+            reached = answer.problem.max_affected
+            lacks = (
+                f"for one changed vote only. Got max_affected = {reached}. darrm plan finds the noise for it."
+                if reached > 1
+                else "by the accuracy of the votes. Pass --accuracy."
             )
+            raise InputError(f"No table fits these voters, and other mechanisms are compared {lacks}")
         raise SolverError("The time limit ended before all mechanisms were calibrated. Pass a longer one.")
     _keep(out, comparison)
     if plot is not None:

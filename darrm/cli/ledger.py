@@ -289,8 +289,13 @@ def _spent(own: Balance) -> str:
 
 def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], second: Any) -> str:
     """What the charges cost together if the assumption on known randomizers fails for voters that are not affected."""
-    if not fallback:
+    if not fallback and second is None:
         return ""
+    if not fallback:
+        return (
+            f"The charges also keep the second budget, epsilon {_budgets(second)}, if only the affected voters "
+            "randomize as stated, and the others may be any mechanism. It may cover fewer labels."
+        )
     totals = [
         f"({wording.at_least(total)}, {wording.exactly(balances[kind].total_delta)})-DP"
         + f" for a change in {kind}" * bool(kind)
@@ -298,15 +303,19 @@ def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], s
     ]
     kept = "The ledger keeps no budget for it: it holds if the charges do not depend on what was released."
     if second is not None:
-        each = second if isinstance(second, list) else [second]
-        budgets = wording.listed([wording.exactly(one) for one in each])
         kept = (
-            f"If the charges depend on what was released, claim the second budget, epsilon {budgets}, in place of it."
+            "If the charges depend on what was released, claim the second budget, epsilon "
+            f"{_budgets(second)}, in place of it."
         )
     return (
         f"All charges together are {wording.listed(totals)} if only the affected voters randomize as stated, and the "
         f"others may be any mechanism. If you do not know which of the two holds, claim this total alone. {kept}"
     )
+
+
+def _budgets(second: Any) -> str:
+    """The second budget, or that of each kind of change."""
+    return wording.listed([wording.exactly(one) for one in (second if isinstance(second, list) else [second])])
 
 
 def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:

@@ -87,6 +87,8 @@ def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES) 
     from darrm.show.markup import shown
 
     kind, which = ["--voters", "fresh"], ", if voters are fresh (for voters trained with DP once pass fixed)"
+    if problem.known:
+        which = ""
     if without_privacy(problem.groups):
         kind, which = [], ""
     for number in queries:

@@ -10,7 +10,7 @@ import click
 from darrm._validation import check_count, real
 from darrm.cli import common
 from darrm.errors import InputError
-from darrm.show import comparison_words, plan_words, typed
+from darrm.show import comparison_words, typed
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison
@@ -136,12 +136,10 @@ def show_comparison(comparison: Comparison, *, stated: bool = False) -> None:
 
 
 def show_assumptions(answer: Plan) -> None:
-    """The assumptions of a plan, but for that on known randomizers, which stands above."""
+    """The assumptions of a plan."""
     common.console().print("\nAssumed:")
-    said = f"The guarantee holds {plan_words.known(answer.problem)}"
     for assumption in answer.assumptions:
-        if assumption != said:
-            common.console().print(f"- {assumption}")
+        common.console().print(f"- {assumption}")
 
 
 def show_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:

@@ -23,7 +23,8 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
     if without_privacy(setting.groups):
         kind = _NON_PRIVATE
     elif budget.voters == "fresh":
-        kind = f"Voters are fresh: every answer is {_private(setting)} by its own randomness alone."
+        which = " that do not collude" * any(group.colluders for group in setting.groups)
+        kind = f"Voters{which} are fresh: every answer is {_private(setting)} by its own randomness alone."
     else:
         kind = (
             f"Voters are fixed: each is trained with DP once. All answers of a voter together are {_private(setting)}."
@@ -60,7 +61,6 @@ def of_noisy_max(model: VoterModel, rates: str) -> tuple[str, ...]:
     return (
         _reaches(model),
         _NON_PRIVATE,
-        _INDEPENDENT,
         f"All {model.K} vote on every query. Rows with other numbers of votes are refused.",
         _ONCE,
         *([figures, rests_not_on(f"the {rates}")] if rates else []),

@@ -35,6 +35,7 @@ from darrm.problem.model import VoterModel
 
 _DRAWS = 1000  # of votes, whose mean error rate is within a percent or two
 _NO_TABLE = np.zeros(0)
+_NAMES = {GaussianNoisyMax: "Gaussian noisy max", ConfidentNoisyMax: "Confident-GNMax"}
 _RIVALS: dict[str, Callable[[float], Any]] = {
     "Laplace noisy max": LaplaceNoisyMax,
     "permute-and-flip": PermuteAndFlip,
@@ -73,16 +74,13 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     drawn = None if objective is None else _Drawn(model, objective)
     try:
         with ends_at(budget.until):
-            chosen: Noisy
-            chosen = GaussianNoisyMax(any_votes_sigma(*total, model.max_affected), **held)
+            found: list[Noisy] = [GaussianNoisyMax(any_votes_sigma(*total, model.max_affected), **held)]
             if model.none and drawn is not None:
                 sigma = any_votes_sigma(*total, model.max_affected, WIDER)
-                confident = ConfidentNoisyMax(drawn.threshold(sigma), WIDER * sigma, sigma, **held)
-                chosen = confident if drawn.cost(confident) < drawn.cost(chosen) else chosen
-            any_votes = type(chosen)(
-                *(getattr(chosen, name) for name in chosen._parameters), max_affected=model.max_affected
-            )
-            spent = compose(any_votes, budget.queries, delta=budget.delta).upper
+                found.append(ConfidentNoisyMax(drawn.threshold(sigma), WIDER * sigma, sigma, **held))
+                found.sort(key=drawn.cost)
+            chosen = found[0]
+            spent = _spent(chosen, budget)
     except OutOfTime:
         raise SolverError("The time limit ended before the noise was found. Pass half a minute or more.") from None
     rates = (math.nan,) * 3 if drawn is None else drawn.rates(chosen)
@@ -90,7 +88,7 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     if compare and drawn is not None and model.max_affected == 1:
         try:
             with ends_at(budget.until):
-                comparison = _compared(drawn, budget, chosen, spent)
+                comparison = _compared(drawn, budget, found, spent)
         except OutOfTime:
             complete = False
     wrong, disagreement, without_noise = rates
@@ -114,8 +112,16 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     )
 
 
-def _compared(drawn: _Drawn, budget: Budget, planned: Noisy, spent: float) -> Comparison:
-    """The planned noise and other noise at the same budget, whose totals hold for any votes too."""
+def _spent(mechanism: Noisy, budget: Budget) -> float:
+    """The total of its labels, for any number of votes and classes."""
+    given = (getattr(mechanism, name) for name in mechanism._parameters)
+    return compose(
+        type(mechanism)(*given, max_affected=mechanism.max_affected), budget.queries, delta=budget.delta
+    ).upper
+
+
+def _compared(drawn: _Drawn, budget: Budget, found: Sequence[Noisy], spent: float) -> Comparison:
+    """The noise that was found, the planned one first, and other noise at the budget, with totals for any votes."""
     queries, delta = budget.queries, budget.delta
 
     def row(name: str, setting: str, mechanism: Noisy, total: float) -> Entry:
@@ -123,14 +129,17 @@ def _compared(drawn: _Drawn, budget: Budget, planned: Noisy, spent: float) -> Co
         cost = drawn.cost(mechanism) if drawn.may_be_none else wrong
         return Entry(name, setting, _NO_TABLE, cost, wrong, disagreement, total=total, aggregator=math.inf)
 
+    planned, *others = found
     rows = [row("planned", f"{type(planned).__name__}, {_given(planned)}", planned, spent)]
+    rows += [row(_NAMES[type(other)], _given(other), other, _spent(other, budget)) for other in others]
     for name, kind in _RIVALS.items():
         check_time()
         mechanism = kind(noisy_max_parameter(kind, queries, budget.epsilon, delta))
         rows.append(row(name, _given(mechanism), mechanism, compose(mechanism, queries, delta=delta).upper))
     mechanism = GaussianNoisyMax(gnmax_sigma(budget.epsilon, delta) * math.sqrt(queries))
     total = compose(mechanism, queries, delta=delta).upper
-    rows.append(row("Gaussian noisy max by the Renyi DP of its paper", _given(mechanism), mechanism, total))
+    said = f"{_given(mechanism)}, which that bounds by {budget.epsilon:g}"
+    rows.append(row("Gaussian noisy max by the Renyi DP of its paper", said, mechanism, total))
     return Comparison(tuple(rows), queries, budget.epsilon, delta, budget.voters)
 
 

@@ -193,8 +193,8 @@ def plan(
         several = len(given) > 1 or free or each or none is not False
         if several or any(other is not None for other in others):
             raise InputError(
-                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective, none or "
-                "end."
+                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective, none, "
+                "at_most or aggregator_epsilon."
             )
         if given[0].randomizer is not None:
             raise InputError(
@@ -216,7 +216,12 @@ def plan(
         plain = budget.delta > 0 and not (each or ordered) and cost is None and objective is None
         beyond = beyond_tables(given, max_affected, classes, adjacency, may_be_none) if plain else None
         unknown = prior is None and base_accuracy is None and accuracy is None
-        if beyond is not None and unknown and not may_be_none:
+        if beyond is not None and unknown and may_be_none:
+            raise InputError(
+                'Where no table fits, noise with the answer "none" is chosen by the accuracy of the votes. Got no '
+                "accuracy. Pass accuracy=0.8 (--accuracy .8), or leave none out."
+            )
+        if beyond is not None and unknown:
             return noisy_max_plan(beyond, budget, None, compare=False)
         setting = setting_of(
             given,

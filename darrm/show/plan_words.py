@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NEAR_PRICE = 2.0
 _MOST, _ALL = 0.75, 0.995  # of labels that are one answer
+_VISIBLE = 5e-5  # of error rates in print
 RATE_HEADS = ("rule", "error rate", DISAGREEMENT)
 CURVE_HEADS = ("epsilon, one vote", ERROR, ALL_LABELS, ALL_VOTES)
 CURVE_TITLE = "Label error rate by the epsilon of one vote"
@@ -148,7 +149,7 @@ def _noisy_max(plan: Plan) -> list[str]:
 def _better_noise(plan: Plan) -> list[str]:
     """The mechanism of the comparison that is right more often than noisy max, which a plan does not choose."""
     best = min(plan.comparison or (), key=lambda row: row.expected_cost, default=None)
-    if best is None or plan.comparison is None or best is plan.comparison[0]:
+    if best is None or plan.comparison is None or best.expected_cost > plan.comparison[0].expected_cost - _VISIBLE:
         return []
     cost = (
         f"label error rate, {best.wrong:.4f}" if math.isnan(plan.cost) else f"expected cost, {best.expected_cost:.4f}"
@@ -172,7 +173,8 @@ def remarks(plan: Plan) -> list[str]:
     if not math.isnan(plan.none):
         how = f'A label is "none" with probability {plan.none:.4f}, and counts as wrong then.'
         how = how if plan.none else 'No label is "none".'
-        said.append(f"{how} The expected cost of a label is {plan.cost:.4f}, which the plan minimises.")
+        among = " among Gaussian noise" * bool(_better_noise(plan))
+        said.append(f"{how} The expected cost of a label is {plan.cost:.4f}, which the plan minimises{among}.")
     cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
@@ -302,6 +304,7 @@ def aggregator(plan: Plan) -> str:
     epsilon = f"epsilon {largest}{exactly(plan.vote_epsilon)}"
     together = (
         f"All votes together are ({at_least(plan.aggregator)}, {exactly(plan.total_delta)})-DP for any one record"
+        + " at a voter that does not collude" * any(group.colluders for group in problem.groups)
     )
     shared = "" if _noisy_max(plan) else "; darrm release-shared needs none, if all its parties follow the protocol"
     trusted = f"The aggregator, who receives them, must be trusted with them{shared}."

@@ -247,7 +247,7 @@ def plot_budget(
     lines = {
         "simple composition": {q: q * each for q in fresh if q * problem.delta <= delta},
         label: fresh,
-        "fixed voters,\nany number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
+        "fixed voters,\nany number": {} if problem.known else dict.fromkeys(fresh, fixed_voters(problem, delta)),
     }
     for (name, line), look in zip(lines.items(), (LOOKS[1], LOOKS[0], LOOKS[2]), strict=True):
         points = {q: epsilon for q, epsilon in line.items() if 0 < epsilon < math.inf}

@@ -396,7 +396,7 @@ def plan(**changes: str) -> list[str]:
     ],
 )
 def test_plans_for_voters_that_are_none(refused: Callable[..., str], name: str, value: str) -> None:
-    assert f"{name} must be" in refused(*plan(**{name: value}))
+    assert f"{name.replace('_', '-')} must be" in refused(*plan(**{name: value}))
 
 
 @pytest.mark.parametrize("name", ["delta", "max_affected", "classes", "none", "group delta", "group max_affected"])

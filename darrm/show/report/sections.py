@@ -173,7 +173,8 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     totals = list(_fresh(design, delta, full, sorted({*QUERIES} | ({also} if also else set()))))
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
-    bare = without_privacy(problem.groups)  # what such voters cost is no other if they are fixed
+    # What voters without privacy cost is no other if they are fixed; voters of a known randomizer are fresh.
+    bare = without_privacy(problem.groups) or problem.known
     rows = []
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
@@ -212,8 +213,8 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         "budget_picture": picture(
             ax,
             f"Total epsilon over the number of labels. {who.capitalize()}: {costs}."
-            + f" Fixed voters: {_total(fixed)} for any number." * math.isfinite(fixed),
-            "Total epsilon of all labels together. " + _any_number(fixed, problem),
+            + f" Fixed voters: {_total(fixed)} for any number." * (math.isfinite(fixed) and not problem.known),
+            "Total epsilon of all labels together. " + _any_number(fixed, problem) * (not problem.known),
         ),
     }
     return template(PACKAGE, "many_labels.html", values)
@@ -257,6 +258,8 @@ def fails(problem: ByGroups) -> float:
 
 def _fixed(problem: ByGroups) -> str:
     """The bound on all labels of fixed voters together, in words."""
+    if problem.known:
+        return "This design is not for them, because voters of a known randomizer are fresh."
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
         return (
@@ -272,7 +275,8 @@ def _fixed(problem: ByGroups) -> str:
     failure = f", and a failure event of probability {shown(fails(problem), 4, up=True)}" * failing
     return (
         "For any queries, and any number of labels, all labels together cost at most the optimal composition of the "
-        f"affected voters: {copies}{failure}."
+        f"affected voters: {copies}{failure}. For a given number of labels darrm budget counts the output noise too, "
+        "and can give a smaller total."
     )
 
 
