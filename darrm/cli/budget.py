@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from darrm.design.design import Design
     from darrm.mechanisms.confident_noisy_max import Noisy
 
+_TOLERANCE = 1e-3  # relative, of a total, as that of `compose`
+
 
 @click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
 @click.argument("file", type=common.PATH, required=False)
@@ -46,10 +48,11 @@ def command(
     as_json: bool,
 ) -> None:
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
-    from darrm.accounting.composition import compose
-    from darrm.accounting.releases import checked_voters
+    from darrm.accounting.composition import compose, of_label
+    from darrm.accounting.releases import checked_voters, one_label
     from darrm.design.design import Design
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
+    from darrm.show.plan_words import if_others_are_any
 
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
@@ -92,8 +95,13 @@ def command(
                 console.print("Do not add up such budgets for the same fixed voters: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)
+    others = {
+        kind: of_label(own.of_any_voters(), queries, delta, voters, _TOLERANCE).upper
+        for kind, own in one_label(design).kinds.items()
+        if own.problem.known
+    }
     if as_json:
-        common.print_json(asdict(total))
+        common.print_json({**asdict(total), **({"fallback": max(others.values())} if others else {})})
         return
     console = common.console()
     for kind, own in (total.of or {"": total}).items():
@@ -102,6 +110,9 @@ def command(
     if any(wording.rule(name) == wording.PURE for own in (total, *total.of.values()) for name in own.bounds):
         console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
+    if others:
+        totals = {f" for a change in {kind}" * bool(kind): (epsilon, delta) for kind, epsilon in others.items()}
+        console.print(if_others_are_any(queries, totals))
 
 
 def _of_noisy_max(

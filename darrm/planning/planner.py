@@ -286,7 +286,7 @@ def _if_colluding(setting: Setting, budget: Budget, design: Design) -> dict[int,
     if others or group.randomizer is None:
         return {}
     K, found = group.count, {}
-    for colluders in sorted({0, 1, K // 4, group.colluders}):
+    for colluders in sorted({0, 1, K // 4, group.colluders, group.colluders + 1}):
         if colluders <= K - setting.max_affected:
             voters = (but(group, colluders=colluders),)
             problem = decision_by(replace(setting.model, groups=voters), 1.0, 0.5)

@@ -14,6 +14,8 @@ from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, labels_are, listed, of_check, pair
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
     from darrm.problem.groups import ByGroups
@@ -50,17 +52,24 @@ def otherwise(plan: Plan, *, stated: bool = False) -> list[str]:
     if math.isnan(plan.fallback):
         return []
     problem, delta = plan.problem, exactly(plan.total_delta)
-    labels = "The label is" if plan.queries == 1 else "All labels together are"
     each = {f" for a change in {name}": own.fallback for name, own in plan.of.items()} or {"": plan.fallback}
-    totals = listed(f"({at_least(fallback)}, {delta})-DP{of}" for of, fallback in each.items())
     return [
         f"This total holds {'under the assumption above.' if stated else known(problem)}",
-        f"{labels} {totals} if only the affected voters randomize as stated, and the "
-        "others may be any mechanism. If you do not know which of the two holds, claim this total alone.",
+        if_others_are_any(plan.queries, {of: (total, plan.total_delta) for of, total in each.items()}),
         f"The counts of the votes, without the votes, are ({at_least(plan.counts)}, {delta})-DP for all queries "
         "together under the first assumption, against somebody who sees every count, as in secure aggregation.",
         *_if_colluding(plan),
     ]
+
+
+def if_others_are_any(queries: int, totals: Mapping[str, tuple[float, float]]) -> str:
+    """The (epsilon, delta) of all labels if only affected voters are of a known randomizer, by the words on changes."""
+    labels = "The label is" if queries == 1 else "All labels together are"
+    each = listed(f"({at_least(epsilon)}, {exactly(delta)})-DP{of}" for of, (epsilon, delta) in totals.items())
+    return (
+        f"{labels} {each} if only the affected voters randomize as stated, and the others may be any mechanism. If you "
+        "do not know which of the two holds, claim this total alone."
+    )
 
 
 def known(problem: ByGroups) -> str:

@@ -340,6 +340,10 @@ def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(
     assert main(["ledger", "charge", *capped, "--times", "5"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "If the charges depend on what was released, claim the second budget, epsilon 9.5, in place of it." in said
+    asked = ["budget", file, "--queries", "5", "--delta", "1e-6", "--voters", "fresh"]
+    assert run_json(capsys, *asked)["fallback"] == pytest.approx(5, rel=1e-2)
+    assert main(asked) == 0
+    assert "the others may be any mechanism. If you do not know" in " ".join(capsys.readouterr().out.split())
     voters = "--group 3:1 --randomizer response --colluders 0 --base-accuracy .8 --max-affected 1"
     asked = "--queries 1 --total-epsilon .5 --total-delta 0 --fallback-epsilon 0.6 --voters fresh --no-comparison"
     assert main([*f"plan {voters} {asked} --out".split(), str(tmp_path / "p.json")]) == 0
