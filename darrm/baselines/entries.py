@@ -355,7 +355,9 @@ class Comparison:
     def called(self) -> str:
         """What the voters are called in print: "fresh", "fixed" or "non-private"."""
         planned = self.entries[0].design
-        return called(planned.problem, self.voters) if planned else self.voters
+        if planned is None:  # of noise that no table holds
+            return "non-private" if math.isinf(self.entries[0].aggregator) else self.voters
+        return called(planned.problem, self.voters)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each mechanism, without tables.

@@ -124,9 +124,10 @@ def _of_noisy_max(
     as_json: bool,
 ) -> None:
     from darrm.accounting.composition import compose
+    from darrm.accounting.noisy_max import OF_ANY_VOTES
     from darrm.accounting.search import max_queries
 
-    console = common.console()
+    console, votes = common.console(), mechanism.problem
     if isinstance(total_epsilon, list):
         raise InputError(
             f"--total-epsilon must be a number for noisy max. Got {total_epsilon}. Run once for each total."
@@ -146,7 +147,9 @@ def _of_noisy_max(
         console.print(f"{wording.labels_are(queries).capitalize()} {price}.")
         console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
         _print_bounds(total)
-    console.print(wording.of_noisy_max(mechanism.problem))
+        if min(total.bounds, key=total.bounds.__getitem__) in OF_ANY_VOTES:
+            votes = None
+    console.print(wording.of_noisy_max(votes, affected=mechanism.max_affected))
 
 
 def _print_bounds(total: Total) -> None:

@@ -56,6 +56,7 @@ def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classe
         plan.design  # noqa: B018
     assert repr(plan).endswith(f"K={K}, classes={classes})>")
     assert plan.comparison is not None
+    assert plan.comparison.called == "non-private"
     planned, *others = plan.comparison
     assert (planned.total, planned.wrong) == (plan.spent, plan.wrong)
     assert [row.name for row in others][1:] == ["permute-and-flip", "exponential mechanism", others[-1].name]
