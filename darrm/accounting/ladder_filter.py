@@ -125,11 +125,9 @@ def _breaks(stairs: list[_Stairs], level: float) -> list[float]:
 def _psi(stairs: list[_Stairs], weights: list[float], level: float) -> float:
     """Psi of the level, rounded down.
 
-    The sum is Psi itself; what is cautious is Psi. Its shift by c_i(0) costs about half a label. The least over kinds
-    costs labels of the other kinds .5 percent where one sigma is 1.5 times the other, and 2.3 where it is 10 times: the
-    increments fall at different levels, and the order of labels is not known. Other weights move this from one kind to
-    another. To allow what some weights allow is not proved: leaves of one adaptive tree would rest on different
-    potentials.
+    The potential itself is cautious: it is shifted by c_i(0), and takes the least increment of all kinds at each level,
+    because the order of labels is not known. Other weights move the loss from one kind to another. To allow what any
+    one of several weights allows is not proved: leaves of one adaptive tree would rest on different potentials.
     """
     breaks, total = _breaks(stairs, level), 0.0
     for low, high in pairwise(breaks):

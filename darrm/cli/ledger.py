@@ -294,7 +294,7 @@ def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], s
     if not fallback:
         return (
             f"The charges also keep the second budget, epsilon {_budgets(second)}, if only the affected voters "
-            "randomize as stated, and the others may be any mechanism. It may cover fewer labels."
+            "randomize as stated, and the others may be any mechanism. The labels that are left are within both."
         )
     totals = [
         f"({wording.at_least(total)}, {wording.exactly(balances[kind].total_delta)})-DP"
