@@ -26,7 +26,7 @@ from darrm.problem.decision import DecisionProblem, decision_by
 
 Release = TypeVar("Release", bound=AnyRelease)
 FALLBACK = 2.0  # times the budget: that of plans, if an assumption on randomizers fails
-_LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate by less than a thousandth
+LEAST_SPENT = 0.9985  # share of the budget; closer totals lower the error rate by less than a thousandth
 AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
@@ -56,6 +56,8 @@ class Budget:
         Whether the time is over: the total of a design is then that found for its table, without its guarantee.
     second : bool
         Whether the last `cost` was that of the second budget, which is then asked first.
+    power : float
+        The power of the parameter with which costs near the budget rose last; families of noise have similar ones.
     """
 
     queries: int
@@ -67,6 +69,7 @@ class Budget:
     of: Mapping[str, float] = field(default_factory=dict)
     late: bool = False
     second: bool = field(default=False, init=False, repr=False, compare=False)
+    power: float = field(default=1.0, init=False, repr=False, compare=False)
     _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
@@ -185,8 +188,9 @@ def spend(
     found: Callable[[Spent[Release]], None] = lambda spent: None,
     tries: int = _TRIES,
     close: float = _CLOSE,
+    enough: float = LEAST_SPENT,
 ) -> Spent[Release] | None:
-    """The release with the largest parameter within the budget, to 0.15 percent of the budget.
+    """The release with the largest parameter within the budget, to 0.15 percent of it if ``enough`` is not lower.
 
     Parameters
     ----------
@@ -203,6 +207,8 @@ def spend(
     tries : int
     close : float
         Least relative distance of tried parameters where the cost jumps.
+    enough : float
+        The share of the budget at which the search ends.
 
     Returns
     -------
@@ -227,12 +233,13 @@ def spend(
                 return best
         if 0 < cost < math.inf:
             tried[budget.second].append((x, cost))
+            budget.power = _power(tried[budget.second], AIM * budget.epsilon, budget.power)
         if cost <= budget.epsilon:
             # Fixed voters cover most of it by their own privacy, and all of it if the budget covers their own cost.
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
             low, best = (x, cost), Spent(release, cost, x)
             found(best)
-            if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
+            if cost >= enough * budget.epsilon or x >= most:
                 break
         else:
             # The cost hardly falls until the output noise hides the voters: take long steps.
@@ -240,7 +247,7 @@ def spend(
             high = x, cost
             if x <= least:
                 break
-        x = min(max(_next(low, high, tried[budget.second], AIM * budget.epsilon, flat), least), most)
+        x = min(max(_next(low, high, tried[budget.second], AIM * budget.epsilon, flat, budget.power), least), most)
         if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best
@@ -252,18 +259,14 @@ def _next(
     tried: Sequence[tuple[float, float]],
     aim: float,
     flat: bool,
+    power: float,
 ) -> float:
-    """A parameter whose cost is near ``aim``, if the cost is a power of the parameter near there.
-
-    The power is that between the two tried costs nearest to ``aim``, on one side of it or on both.
-    """
-    near = sorted(((math.log(x), math.log(cost / aim)) for x, cost in tried), key=lambda one: abs(one[1]))[:2]
-    power = (near[0][1] - near[1][1]) / (near[0][0] - near[1][0]) if len(near) == 2 else 1.0
-    power = power if power > 0 else 1.0
+    """A parameter whose cost is near ``aim``, if the cost is a ``power`` of the parameter near there."""
     if low is not None and high is not None:
         width, share = math.log(high[0] / low[0]), 0.5
         if low[1] > 0 and math.isfinite(high[1]):
-            share = (near[0][0] - near[0][1] / power - math.log(low[0])) / width
+            x, cost = _nearest(tried, aim)[0]
+            share = math.log(x / low[0] * (aim / cost) ** (1 / power)) / width
             if not 0 < share < 1:
                 share = math.log(aim / low[1]) / math.log(high[1] / low[1])
         return low[0] * math.exp(width * min(max(share, 0.03), 0.97))
@@ -272,6 +275,20 @@ def _next(
     if high is not None:
         return high[0] * (0.2 if flat else max(0.3, (aim / high[1]) ** (1 / power)))
     return 0.0
+
+
+def _nearest(tried: Sequence[tuple[float, float]], aim: float) -> list[tuple[float, float]]:
+    """The two tried parameters with costs nearest to ``aim``, on one side of it or on both."""
+    return sorted(tried, key=lambda one: abs(math.log(one[1] / aim)))[:2]
+
+
+def _power(tried: Sequence[tuple[float, float]], aim: float, default: float) -> float:
+    """The power of the parameter with which the cost rises near ``aim``."""
+    if len(tried) < 2:
+        return default
+    (x, cost), (other, other_cost) = _nearest(tried, aim)
+    power = math.log(cost / other_cost) / math.log(x / other)
+    return power if power > 0 else 1.0
 
 
 def pays(design: Design, budget: Budget) -> bool:

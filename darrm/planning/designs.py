@@ -12,7 +12,7 @@ from darrm._validation import MAX_EPSILON
 from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
-from darrm.accounting.search import AIM, Budget, Spent, pays, spend
+from darrm.accounting.search import AIM, LEAST_SPENT, Budget, Spent, pays, spend
 from darrm.baselines.baseline import Family
 from darrm.baselines.registry import tried
 from darrm.certificate.certificate import verify
@@ -42,6 +42,7 @@ _TRIES = 60  # of one Renyi divergence; few are needed, except where the answer 
 _SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
+_SOON = 0.5  # share of the budget that the first design spends, to be there soon
 _ROUNDS = 6  # of raised shares
 _GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
 _RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
@@ -123,9 +124,11 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
             return design
     for reserve in _RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
-        search.noisy_counts()  # so that there is a design if the time limit ends; optima can take hours
+        # So that there is a design if the search is stopped; optima can take hours.
+        search.noisy_counts(enough=_SOON if budget.until == math.inf else LEAST_SPENT)
         for votes, total in _sides(setting, search.budget) if small(setting) else []:
             search.optima(votes, total)
+        search.noisy_counts()
         if search.best is not None:
             design = tight(setting, search.best)
             if pays(design, budget):
@@ -318,11 +321,16 @@ class _Search:
             least, shares = min(cost, least), kinds.raised_shares(shares, used)
         return guess, [part._replace(share=share) for part, share in zip(parts, shares, strict=True)]
 
-    def noisy_counts(self) -> None:
-        """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far."""
+    def noisy_counts(self, enough: float = LEAST_SPENT) -> None:
+        """Noisy max mechanisms, each tried first at the parameter where it would equal the best design so far.
+
+        Where a small share of the budget is ``enough``, only the first of them that is within it.
+        """
         setting, budget = self.setting, self.budget
         for baseline in tried(setting.model, setting.objective):
             check_time()
+            if self.best is not None and enough < LEAST_SPENT:
+                break
             family = baseline.family(setting.model, setting.objective)
 
             def label(parameter: float, family: Family = family) -> OneLabel:
@@ -334,7 +342,7 @@ class _Search:
                 if equal is None or budget.cost(label(equal)) > budget.epsilon:
                     continue
                 start = least = equal
-            spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first)
+            spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first, enough=enough)
             if spent is not None:
                 self._take_table(spent.release.table)
 
