@@ -39,7 +39,7 @@ from darrm_solvers import (
     solve_cvxpy,
     solve_highs,
 )
-from darrm_solvers.cutting_planes import stacked
+from darrm_solvers.cutting_planes import CutSolution, stacked
 
 _PAID = 1e-10  # share of the largest weight; a bound that loses more to rounding is computed again, exactly
 _FIRST = 2.0**-48  # largest rounding of a first row
@@ -146,6 +146,12 @@ def optimum(of: Variables, held: Sequence[Limit[Any]], until: float) -> tuple[Ar
     return table, gap
 
 
+def most_gain(of: Variables, held: Sequence[Limit[Any]], until: float) -> float:
+    """An upper bound on the gain of every table that keeps all limits, by cases that are found quickly."""
+    search = Search(of, held, until, "error", None)
+    return search.bounded(search.by(search.cuts[:-1], of.first))[0]
+
+
 class Search:
     """The search for the optimum over variables under limits.
 
@@ -183,15 +189,25 @@ class Search:
             except (TypeError, ValueError, OverflowError):
                 raise InputError("binding.counts must be multisets: 8 integers each.") from None
             first = Rows(np.concatenate([first.rows, rows.rows]), np.concatenate([first.limits, rows.limits]))
-        with searching(self.until) as left:
-            weights = raised(of.weights, of.floor)
-            answer = solve_by_cuts(weights, self.cuts, first=first, time_limit=left, report=self.report)
-        table, bound = self._certified("cutting-planes", answer.solution, answer.program)
-        binds = (answer.solution.multipliers > 0).nonzero()[0]
-        begun = len(of.first.limits)
-        bound_by = self._cases(binds[binds >= begun] - begun)
-        bound = min(bound, self._exactly(answer.solution.multipliers, bound_by))
+        answer = self.by(self.cuts, first)
+        table = self._certified(answer.solution)
+        bound, bound_by = self.bounded(answer)
         return table, of.gap(table, bound), [case for _, case in bound_by] if len(self.held) == 1 else []
+
+    def by(self, cuts: Sequence[Callable[[Array], Rows]], first: Rows) -> CutSolution:
+        """The optimum under all rows that ``cuts`` find."""
+        with searching(self.until) as left:
+            weights = raised(self.of.weights, self.of.floor)
+            answer = solve_by_cuts(weights, cuts, first=first, time_limit=left, report=self.report)
+        check_optimal(answer.solution, "cutting-planes", self.on_time_limit)
+        return answer
+
+    def bounded(self, answer: CutSolution) -> tuple[float, list[tuple[int, Any]]]:
+        """An upper bound on the gain of any table by an optimum, and the limits and cases that bind it."""
+        multipliers, begun = answer.solution.multipliers, len(self.of.first.limits)
+        binds = (multipliers > 0).nonzero()[0]
+        bound_by = self._cases(binds[binds >= begun] - begun)
+        return min(self._bound(answer.program, multipliers), self._exactly(multipliers, bound_by)), bound_by
 
     def listed(self, engine: str) -> tuple[Array, float]:
         """The certified table and its gap, from the whole list of constraints of a majority."""
@@ -201,16 +217,19 @@ class Search:
             limits = np.concatenate([of.first.limits, np.ones(len(rows))])
             program = LinearProgram(raised(of.weights, of.floor), np.vstack([of.first.rows, rows]), limits)
             solution = (solve_highs if engine == "full-list" else solve_cvxpy)(program, time_limit=left)
-        table, bound = self._certified(engine, solution, program)
-        return table, of.gap(table, bound)
-
-    def _certified(self, engine: str, solution: Solution, program: LinearProgram) -> tuple[Array, float]:
-        """The certified table of a solver's answer, and an upper bound on the gain of any table."""
         check_optimal(solution, engine, self.on_time_limit)
+        table = self._certified(solution)
+        return table, of.gap(table, self._bound(program, solution.multipliers))
+
+    def _certified(self, solution: Solution) -> Array:
+        """The certified table of a solver's answer."""
         # One common factor, as in repair, keeps a monotone table monotone.
-        table = repair_all(self.candidates.released(solution.x), self.held)
+        return repair_all(self.candidates.released(solution.x), self.held)
+
+    def _bound(self, program: LinearProgram, multipliers: Array) -> float:
+        """An upper bound on the gain of any table, from the rows of a program and their multipliers."""
         rounding = max([finder.rows.rounding for finder in self.finders])
-        return table, upper_bound(rounding, self.of.weights, program, solution.multipliers, exact=self.of.exact)
+        return upper_bound(rounding, self.of.weights, program, multipliers, exact=self.of.exact)
 
     def _cases(self, numbers: NDArray[np.intp]) -> list[tuple[int, Any]]:
         """The limit and the case of rows that separators returned, by their numbers."""

@@ -11,8 +11,8 @@ from scipy.special import betainc, betaincinv
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.search import Budget
 from darrm.certificate.engines import engine
-from darrm.design.program import optimum, variables
-from darrm.errors import CertificateError, InputError, SolverError
+from darrm.design.program import most_gain, variables
+from darrm.errors import InputError, SolverError
 from darrm.numerics.arrays import Array
 from darrm.planning.setting import Setting
 from darrm.problem.groups import without_privacy
@@ -82,10 +82,11 @@ def least_cost(setting: Setting, budget: Budget) -> float:
         if not limits:
             return math.nan
         looked_for = variables(setting.problem(1.0, 0.5), setting.objective, setting.shape, budget.until)
-        table, gap = optimum(looked_for, limits, budget.until)
-    except (InputError, SolverError, CertificateError):
+        most = most_gain(looked_for, limits, budget.until)
+    except (InputError, SolverError):
         return math.nan
-    return max(0.0, setting.cost(table) - gap)
+    noise = looked_for.columns.table(np.zeros(looked_for.columns.n))
+    return max(0.0, setting.cost(noise) - looked_for.gap(noise, most))
 
 
 def profile_of_each(queries: int, epsilon: float, delta: float) -> list[tuple[float, float]]:
