@@ -612,7 +612,7 @@ def test_voters_that_fail_can_be_said_in_three_ways() -> None:
 def test_gaussian_optima_are_looked_for_where_renyi_ones_are_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(_Search, "_renyi", lambda *_: True)  # its program fits, but nothing is within
-    monkeypatch.setattr(_Search, "noisy_counts", lambda _: None)
+    monkeypatch.setattr(_Search, "noisy_counts", lambda _, **__: None)
     monkeypatch.setattr(_Search, "_raise", lambda self, make, *_: asked.append(make.__name__))
     with pytest.raises(darrm.errors.BudgetError):
         darrm.plan(**SMALL, compare=False)
