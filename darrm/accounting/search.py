@@ -31,6 +31,8 @@ AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
 _CLOSING = 1.2  # costs of a release, which take about as long as what follows the search
+_POWERS = (0.25, 2.0)  # of the parameter of one family, with which another may begin
+_TINY = 1e-300
 _FLAT = 0.3  # power of the parameter; if the cost grows more slowly, steps are long
 
 
@@ -266,15 +268,22 @@ def _next(
         width, share = math.log(high[0] / low[0]), 0.5
         if low[1] > 0 and math.isfinite(high[1]):
             x, cost = _nearest(tried, aim)[0]
-            share = math.log(x / low[0] * (aim / cost) ** (1 / power)) / width
+            share = (math.log(x / low[0]) + math.log(aim / cost) / power) / width
             if not 0 < share < 1:
                 share = math.log(aim / low[1]) / math.log(high[1] / low[1])
         return low[0] * math.exp(width * min(max(share, 0.03), 0.97))
     if low is not None:
-        return low[0] * (min(3.0, (aim / low[1]) ** (1 / power)) if low[1] > 0 and not flat else 3.0)
+        longest = 3.0
+        return low[0] * (longest if flat or not low[1] else _step(aim / low[1], power, 1.0, longest))
     if high is not None:
-        return high[0] * (0.2 if flat else max(0.3, (aim / high[1]) ** (1 / power)))
+        longest = 0.3
+        return high[0] * (0.2 if flat else _step(aim / high[1], power, longest, 1.0))
     return 0.0
+
+
+def _step(ratio: float, power: float, least: float, most: float) -> float:
+    """The factor of a parameter that makes its cost ``ratio`` times as large."""
+    return math.exp(min(max(math.log(max(ratio, _TINY)) / power, math.log(least)), math.log(most)))
 
 
 def _nearest(tried: Sequence[tuple[float, float]], aim: float) -> list[tuple[float, float]]:
@@ -285,7 +294,7 @@ def _nearest(tried: Sequence[tuple[float, float]], aim: float) -> list[tuple[flo
 def _power(tried: Sequence[tuple[float, float]], aim: float, default: float) -> float:
     """The power of the parameter with which the cost rises near ``aim``."""
     if len(tried) < 2:
-        return default
+        return min(max(default, _POWERS[0]), _POWERS[1])
     (x, cost), (other, other_cost) = _nearest(tried, aim)
     power = math.log(cost / other_cost) / math.log(x / other)
     return power if power > 0 else 1.0

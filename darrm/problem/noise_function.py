@@ -14,6 +14,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
 Given: TypeAlias = ArrayLike | Callable[[int], float]  # a table as a user passes it; a gamma may be a function
+_ULPS = 8 * 2.0**-53  # largest difference of gamma(l) and gamma(K - l) by the rounding of a formula
 _ROUNDED = 1e-6  # largest difference of two equal numbers after rounding in print or in a solver
 
 
@@ -21,7 +22,7 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
     """``gamma`` as a float64 array of shape (K + 1,), any K >= 1 if None, refused unless it is a noise function.
 
     In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it. If K is given, it
-    may be a function of l = 0, ..., K.
+    may be a function of l = 0, ..., K, whose values may differ by rounding.
     """
     if hasattr(gamma, "gamma"):
         raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
@@ -42,6 +43,8 @@ def noise_function(gamma: Given, K: int | None = None) -> Array:
     if not K:
         raise InputError("gamma must have shape (K + 1,), K >= 1. Got one number. Pass gamma(0), ..., gamma(K).")
     apart = abs(table - table[::-1])
+    if callable(gamma) and 0 < apart.max() <= _ULPS:  # the table is made here, so it may be the even one
+        return (table + table[::-1]) / 2
     if apart.any():
         l = int(np.argmax(apart))
         hint = (

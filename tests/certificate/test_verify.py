@@ -358,6 +358,9 @@ def test_a_function_of_the_number_of_ones_is_a_table_too() -> None:
     made = darrm.Design(problem, lambda l: 0.1, darrm.priors.independent())
     assert made.gamma.tolist() == [0.1] * 6
     assert darrm.expected_error(lambda l: 0.1, [0.7] * 5) == darrm.expected_error(made.gamma, [0.7] * 5)
+    uneven = darrm.MajorityProblem(K=15, m=4, epsilon=0.2)
+    gamma = darrm.Design(uneven, lambda l: abs(2 * l / 15 - 1) / 9, darrm.priors.independent()).gamma
+    assert (gamma == gamma[::-1]).all()  # the two halves of the formula differ by a rounding
     with pytest.raises(darrm.InputError, match=r"gamma must be symmetric, gamma\(l\) = gamma\(K - l\)"):
         darrm.verify(lambda l: l / 5, problem)
     with pytest.raises(darrm.InputError, match=r"Got shape \(3,\)\. .* program\.gamma\(x\) makes them"):

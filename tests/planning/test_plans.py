@@ -185,6 +185,14 @@ def test_calibrated_mechanisms_spend_what_there_is() -> None:
     assert [(row.name, row.total, row.wrong) for row in same] == [(row.name, row.total, row.wrong) for row in found]
 
 
+@pytest.mark.slow
+def test_voters_that_fail_more_than_the_budget_allows_are_planned_for() -> None:
+    """Totals are infinite, or hardly grow with the parameter, before the output noise hides the voters."""
+    fixed: dict[str, Any] = {"voters": "fixed", "max_affected": 1, "accuracy": 0.85, "compare": False}
+    plan = darrm.plan(K=3, epsilon=2.0, Delta=1e-6, queries=20, total_epsilon=4.0, total_delta=9e-7, **fixed)
+    assert 0.9 * 4 <= plan.spent <= 4
+
+
 @pytest.mark.thorough
 def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
     """Nor does any other mechanism, so none is listed; at a budget just below, all are."""
