@@ -78,14 +78,19 @@ def _most_votes(classes: int) -> int:
     return _MOST_ROWS // (classes * (classes - 1) // 2)
 
 
+def has_exact_total(K: int, classes: int, affected: int = 1) -> bool:
+    """Whether votes can be listed; the totals of others hold for any number of votes and classes."""
+    return affected == 1 and not more_sorted_counts(K - 1, classes, _most_votes(classes))
+
+
 def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
     """The probabilities of all labels for all neighbouring votes of K voters, up to a renaming of the classes.
 
     K - 1 sorted votes z are the same on both; the last vote is for class c on D and for class d on D'. Classes with
     equal counts in z are alike, so one or two of each count are enough.
     """
-    most = _most_votes(classes)
-    if more_sorted_counts(K - 1, classes, most):
+    if not has_exact_total(K, classes):
+        most = _most_votes(classes)
         fits = f"At most {largest_total(classes, most) + 1} voters fit {classes} classes." if most else "Take fewer."
         raise InputError(
             f"{K} voters and {classes} classes have more than {_MOST_ROWS:,} pairs of neighbouring votes, too many to "
@@ -424,7 +429,7 @@ def noisy_max_parameter(
     delta = real("total_delta", total_delta, 0, 1, "()", hint="Pass for instance 1e-5.")
     votes = of_votes(kind(1.0), K, classes)
     by_scale = hasattr(kind(1.0), "sigma")  # more noise as it rises
-    if by_scale and (votes is None or more_sorted_counts(votes[0] - 1, votes[1], _most_votes(votes[1]))):
+    if by_scale and (votes is None or not has_exact_total(*votes)):
         return any_votes_sigma(queries, budget, delta)
 
     def made(strength: float) -> CountMechanism:

@@ -124,7 +124,7 @@ def _of_noisy_max(
     as_json: bool,
 ) -> None:
     from darrm.accounting.composition import compose
-    from darrm.accounting.noisy_max import OF_ANY_VOTES
+    from darrm.accounting.noisy_max import OF_ANY_VOTES, has_exact_total
     from darrm.accounting.search import max_queries
 
     console, votes = common.console(), mechanism.problem
@@ -138,6 +138,8 @@ def _of_noisy_max(
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
             return
         console.print(f"{wording.pair(total_epsilon, delta)} covers {counted(most, 'label')}.")
+        if votes is not None and not has_exact_total(votes.K, votes.n_classes, mechanism.max_affected):
+            votes = None
     else:
         total = compose(mechanism, queries, delta=delta, voters=voters)
         if as_json:

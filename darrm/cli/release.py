@@ -188,7 +188,7 @@ def command(
     n = labels.n
     charged = n if ledger is None else n - ids.same
     status = None if ledger is None else ledger.status()
-    guarantee, how, reversed_ = _of_one_label(made)
+    guarantee, how, reversed_ = _of_one_label(made, in_ledger=ledger is not None)
     if as_json:
         common.print_json(
             {
@@ -309,14 +309,20 @@ def _counted(made: Design | Noisy, path: Path, layout: str, columns: str | None,
     return [votes.read_counts(path, names, tall=True, K=made.K)]
 
 
-def _of_one_label(made: Design | Noisy) -> tuple[dict[str, Any], str, str]:
+def _of_one_label(made: Design | Noisy, *, in_ledger: bool) -> tuple[dict[str, Any], str, str]:
     """The guarantee of one label, as values and in words, and a warning of answers in reversed order."""
     from darrm.design.design import Design
 
     if not isinstance(made, Design):
+        from darrm.accounting.noisy_max import has_exact_total
+
         nothing = {"epsilon_of_one_label": None, "delta_of_one_label": None}
         noise = f"Noise of each count: Gaussian, sigma {made.sigma:.6g}{wording.of_check(made)}."
-        return {**nothing, "mechanism": made.as_dict()}, f"{noise} {wording.of_noisy_max(made.problem, 'A total')}", ""
+        votes = made.problem
+        if in_ledger or (votes and not has_exact_total(votes.K, votes.n_classes, made.max_affected)):
+            votes = None  # the total of a ledger, and of votes that cannot be listed, is for any votes
+        holds = wording.of_noisy_max(votes, "A total", affected=made.max_affected)
+        return {**nothing, "mechanism": made.as_dict()}, f"{noise} {holds}", ""
     guarantee = {
         "epsilon_of_one_label": _of_kinds(made.problem, epsilon_in_print),
         "delta_of_one_label": _of_kinds(made.problem, lambda kind: kind.delta),

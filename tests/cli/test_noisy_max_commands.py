@@ -12,10 +12,14 @@ import darrm
 from darrm.accounting import compose
 from darrm.cli import main
 from darrm.mechanisms import GaussianNoisyMax
+from darrm.problem.limits import ANY_NUMBER
 from darrm.show.plots_plan import plot_plan
 
 CLASSES = "cat,dog,elk,fox,hen,jay,owl,pig,rat,yak"
 PLAN = f"plan --group 250:inf --classes {CLASSES} --max-affected 1 --queries 5 --total-epsilon 4 --total-delta 1e-5"
+
+
+RELEASE = ["--votes", "votes.csv", "--out", "labels.csv"]
 
 
 @pytest.fixture
@@ -67,7 +71,10 @@ def test_labels_are_drawn_by_the_file(planned: GaussianNoisyMax, capsys: pytest.
     assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 0
     said, beside = capsys.readouterr()
     assert said == ""
-    assert "Gaussian, sigma 3.41894. A total holds for 250 votes for 10 classes, if a change of one record" in beside
+    assert (
+        "Gaussian, sigma 3.41894. A total holds for any number of votes and classes, if a change of one record"
+        in beside
+    )
     assert "darrm budget plan.json --queries 5 --delta 1e-05" in beside
     labels = released("labels.csv")
     assert labels == [CLASSES.split(",")[row[-1]] for row in votes]
@@ -238,3 +245,26 @@ def test_a_ledger_of_several_sigmas(here: Path, capsys: pytest.CaptureFixture[st
     )
     assert "A list is of noisy max" in capsys.readouterr().err
     assert not (here / "other.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("noise", "ledger", "votes"),
+    [
+        ({"K": 25, "classes": 3}, False, "25 votes for 3 classes, if"),
+        ({"K": 25, "classes": 3}, True, ANY_NUMBER),  # in a ledger a label is known by its noise alone
+        ({"K": 250, "classes": 10}, False, ANY_NUMBER),
+        ({"K": 25, "classes": 3, "max_affected": 2}, False, ANY_NUMBER),
+    ],
+)
+def test_a_total_is_for_these_votes_only_where_it_is_exact(
+    here: Path, capsys: pytest.CaptureFixture[str], noise: dict[str, int], ledger: bool, votes: str
+) -> None:
+    GaussianNoisyMax(4.0, **noise).save("plan.json")  # type: ignore[arg-type]
+    rows = [[f"t{k}" for k in range(noise["K"])], ["0"] * noise["K"]]
+    Path("votes.csv").write_text("".join(f"{','.join(row)}\n" for row in rows))
+    total = ["--total-epsilon", "2", "--total-delta", "1e-5"]
+    assert not ledger or main(["ledger", "create", "book.json", "plan.json", *total]) == 0
+    assert main(["release", "plan.json", *RELEASE, *["--ledger", "book.json"] * ledger]) == 0
+    assert f"A total holds for {votes}" in capsys.readouterr().err
+    assert ledger or main(["budget", "plan.json", "--total-epsilon", "2", "--delta", "1e-5"]) == 0
+    assert ledger or f"This holds for {votes}" in capsys.readouterr().out
