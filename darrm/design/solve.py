@@ -31,6 +31,7 @@ from darrm.priors.randomized import Randomized, why_impossible
 from darrm.priors.texts import parse
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import without_privacy
 from darrm.problem.limits import guarantees, profile_limits, profile_points
 from darrm.problem.majority import given_problem
 from darrm_solvers import Progress, Status, solve_convex_by_cuts
@@ -218,7 +219,7 @@ def solve(
                 warnings.warn(impossible, ImpossiblePriorWarning, stacklevel=2)
     held = (*guarantees(problem), *profile_limits(problem, points))
     for limit in held:
-        engine_of(limit.problem).check_size(limit.problem)
+        _check_size(limit.problem)
     if engine != CUTS:
         constraints.check_size(problem)  # type: ignore[arg-type]  # a majority's, as was checked
     if absent:
@@ -249,6 +250,22 @@ def solve(
         )
     design = Design(problem, table, goal, shape, gap=gap, profile=points, fewer=fewer)
     return design if bits is None else design.rounded(bits)
+
+
+def _check_size(problem: AnyProblem) -> None:
+    """`InputError` where no table fits; for non-private voters it says how noisy max is found in place of one."""
+    try:
+        engine_of(problem).check_size(problem)
+    except InputError as error:
+        if not without_privacy(problem.groups):
+            raise
+        commands = "darrm plan" if problem.max_affected > 1 else "darrm plan or darrm compare"
+        epsilon, delta = problem.epsilon, problem.delta or 1e-5
+        raise InputError(
+            f"{error} Noisy max needs no table: run {commands} with --queries 1 --total-epsilon {epsilon:g} "
+            f"--total-delta {delta:g} in place of --release-epsilon (in Python darrm.plan with queries=1, "
+            f"total_epsilon={epsilon:g}, total_delta={delta:g})."
+        ) from None
 
 
 def _goal(problem: AnyProblem, prior: Prior | str | None, objective: str | Objective | None) -> Objective:

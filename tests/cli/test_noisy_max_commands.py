@@ -268,3 +268,20 @@ def test_a_total_is_for_these_votes_only_where_it_is_exact(
     assert f"A total holds for {votes}" in capsys.readouterr().err
     assert ledger or main(["budget", "plan.json", "--total-epsilon", "2", "--delta", "1e-5"]) == 0
     assert ledger or f"This holds for {votes}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("voters", "affected", "said"),
+    [
+        ("250:inf", 1, "darrm plan or darrm compare with --queries 1 --total-epsilon 0.1 --total-delta 1e-05 in place"),
+        ("250:inf", 2, "darrm plan with --queries 1 --total-epsilon 0.1 --total-delta 1e-05 in place"),
+        ("250:1", 1, "ask fewer voters.\n"),
+    ],
+)
+def test_one_label_that_no_table_fits_is_found_as_a_total(
+    capsys: pytest.CaptureFixture[str], voters: str, affected: int, said: str
+) -> None:
+    asked = ["--classes", "10", "--accuracy", ".3", "--release-epsilon", ".1", "--max-affected", str(affected)]
+    for command in ("solve", "compare"):
+        assert main([command, "--group", voters, *asked]) == 2
+        assert said in capsys.readouterr().err
