@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -134,6 +134,10 @@ class Baseline:
 
         object.__setattr__(self, "family", checked)
 
+    def names(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Iterable[str]:
+        """Its name, which its table has if there is one."""
+        return (self.name,)
+
     def tables(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Mapping[str, tuple[str, Array]]:
         """The table of least noise that is certified, in the problem's encoding; none if no noise is enough."""
         if self.exact is not None:
@@ -183,6 +187,8 @@ class SolvedBaseline:
         As of a `Baseline`.
     private : bool
         Whether they keep the guarantee; tables without noise do not, and are listed for comparison.
+    called : callable, optional
+        The names of the tables of a problem and an objective, where they are known before the tables.
     """
 
     name: str
@@ -190,6 +196,11 @@ class SolvedBaseline:
     source: str
     serves: Callable[[ByGroups, Objective], bool] = always
     private: bool = True
+    called: Callable[[AnyProblem, Objective], Iterable[str]] | None = field(default=None, repr=False)
+
+    def names(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Iterable[str]:
+        """The names of its tables."""
+        return self.tables(problem, objective, time_limit) if self.called is None else self.called(problem, objective)
 
     def tables(self, problem: AnyProblem, objective: Objective, time_limit: float) -> Mapping[str, tuple[str, Array]]:
         """The tables of `solved`."""

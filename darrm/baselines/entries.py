@@ -114,6 +114,13 @@ def of_name(name: str, entries: Iterable[Entry]) -> Entry | None:
     return found[0] if found else None
 
 
+def never_of(asked: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Those of the ``asked`` names by which `of_name` finds no entry of these names, whatever its setting is."""
+    whole = {*names, *_FORMER}
+    settings = tuple(f"{name} (" for name in whole)
+    return [name for name in asked if name not in whole and not name.startswith(settings)]
+
+
 OF_ONE_TOTAL = ("setting", "total", "fallback", "within", "wrong", "disagreement", "expected_cost", "aggregator")
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 

@@ -139,7 +139,8 @@ def command(
             raise InputError(f"--{name} goes with --K and --m, or with a privacy budget of --queries. Leave it out.")
     import numpy as np
 
-    from darrm.planning.comparison import compare
+    from darrm.baselines.entries import never_of
+    from darrm.planning.comparison import compare, mechanisms_of
     from darrm.show.plots import plot_comparison
 
     rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
@@ -149,9 +150,13 @@ def command(
     own = dict(_own(one, values["K"], asked["problem"]) for one in extra)
     if len(own) < len(extra):
         raise InputError(f"--extra must have a name of its own for each noise function. Got {', '.join(extra)}.")
+    known = [] if lines is None else mechanisms_of(asked["problem"], own)
+    unknown = never_of(lines or (), known)  # before the comparison, which can take long
+    if unknown:
+        raise InputError(f"--curves must be names of mechanisms: {', '.join(known)}. Got {', '.join(unknown)}.")
     entries = compare(**asked, queries=queries, total_delta=total_delta, draws=draws, rng=rng, extra=own)
     problem = asked["problem"]
-    # First, because it can refuse --curves: then no file is written.
+    # First, because it can refuse a setting in --curves: then no file is written.
     common.draw(plot, lambda: plot_comparison(problem, entries, curves=lines))
     _keep(out, entries)
     if gammas is not None:

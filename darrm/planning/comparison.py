@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,12 +29,12 @@ from darrm.numerics.deadline import OutOfTime
 from darrm.objectives import Objective, OfVoters
 from darrm.planning.asked import budget_of, for_each_kind, setting_of
 from darrm.planning.at_one_total import at_one_total
-from darrm.priors import Prior
+from darrm.priors import Prior, independent
 from darrm.priors.prior import errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import rests_on
-from darrm.problem.majority import given_problem
+from darrm.problem.majority import MajorityProblem, given_problem
 from darrm.problem.noise_function import Given
 
 _SAME = 1e-9  # expected costs this close count as equal
@@ -201,6 +201,13 @@ def _is_plain_optimum(design: Design) -> bool:
 def entry_of(name: str, design: Design) -> Entry:
     """The entry of a design in a comparison, under its own objective."""
     return replace(_row(name, "", design.table, design.certificate, design), design=design)
+
+
+def mechanisms_of(problem: MajorityProblem, extra: Iterable[str] = ()) -> list[str]:
+    """The mechanisms of `compare` for one release of a majority, before they are computed."""
+    objective = objectives.paper(independent())
+    own = (one.names(problem, objective, math.inf) for one in BASELINES if one.serves(problem, objective))
+    return ["gamma_opt", "monotone", *extra, *(name for names in own for name in names)]
 
 
 def _baselines(best: Design, time_limit: float) -> list[Entry]:

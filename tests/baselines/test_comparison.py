@@ -7,9 +7,10 @@ import pytest
 
 import darrm
 from darrm import baselines, compare
-from darrm.baselines.entries import Entry
+from darrm.baselines.entries import Entry, never_of
 from darrm.cli import main
 from darrm.errors import InputError
+from darrm.planning.comparison import mechanisms_of
 from darrm.show.figures import save
 from darrm.show.plots import plot_comparison
 
@@ -269,12 +270,26 @@ def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
     assert main([*asked, "--plot", str(tmp_path / "some.svg")]) == 0
     files = ["--plot", str(tmp_path / "none.svg"), "--out", str(tmp_path / "none.csv")]
     assert main([*asked[:-1], "Laplace", *files]) == 2
-    assert "curves must be names of mechanisms: gamma_opt, " in capsys.readouterr().err
+    assert "--curves must be names of mechanisms: gamma_opt, " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["some.svg"]
     assert main(asked) == 2
     assert "Got no --plot" in capsys.readouterr().err
     assert main([*asked, "--queries", "2", "--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh"]) == 2
     assert "--curves is for one release" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("m", [0.5, 2])
+def test_names_of_a_comparison_are_known_before_it(
+    m: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem, none = darrm.MajorityProblem(K=3, m=m, epsilon=0.5), [1.0, 1.0, 1.0, 1.0]
+    entries = compare(problem, extra={"mine": none})
+    assert mechanisms_of(problem, ["mine"]) == [entry.name for entry in entries]
+    assert never_of((entry.called for entry in entries), mechanisms_of(problem, ["mine"])) == []
+    monkeypatch.setattr("darrm.planning.comparison.compare", None)
+    asked = ["compare", "--K", "3", "--m", str(m), "--epsilon", ".5", "--plot", "none.svg"]
+    assert main([*asked, "--curves", "gamma_opt,permute and flip,randomized response (A.2)"]) == 2
+    assert "plain majority. Got permute and flip, randomized response (A.2)." in capsys.readouterr().err
 
 
 @pytest.mark.thorough
