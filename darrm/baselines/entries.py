@@ -14,7 +14,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
-from darrm.numerics.printed import counted, exactly
+from darrm.numerics.printed import at_least, counted, exactly, standard_error
 from darrm.problem.groups import called
 from darrm.storage.frames import ending_of, frame, write
 
@@ -102,6 +102,13 @@ class Entry:
         return self.table
 
 
+DRAWS = 1000  # of votes where no table fits, whose mean error rate is within a percent or two
+# The row of noisy max whose noise its paper asks for, and what that is.
+BY_PAPER = "Gaussian noisy max by the Renyi DP of its paper"
+BY_PAPER_MEANT = (
+    f"{BY_PAPER}: the labels of Gaussian noisy max, accounted as the PATE paper (arXiv:1802.08908) does, which takes "
+    "more noise for the same budget."
+)
 _FORMER = {"subsampling": "tuned subsampling"}  # what a mechanism was called before
 
 
@@ -329,9 +336,13 @@ class Comparison:
 
     @property
     def note(self) -> str:
-        """With a known randomizer: what the figures rest on, and the second budget; empty for other voters."""
+        """With a known randomizer: what the figures rest on, and the second budget; of noise without a table: its rows.
+
+        Empty for others.
+        """
         if not self.assumption:
-            return ""
+            by_paper = any(entry.name == BY_PAPER for entry in self.entries)
+            return " ".join([self._of_draws()] * bool(self.draws) + [BY_PAPER_MEANT] * by_paper)
         if self.held == "one release":
             return f"The guarantee holds if {self.assumption}"
         second = (
@@ -341,6 +352,20 @@ class Comparison:
         return (
             f"The totals hold if {self.assumption} The fallback totals hold if only the affected voters randomize as "
             f"stated, and the others may be any mechanism.{second}"
+        )
+
+    @property
+    def draws(self) -> int:
+        """Over how many drawn vectors of votes the error rates are means; 0 where they are those of tables."""
+        return DRAWS if self.entries and not self.entries[0].table.size else 0
+
+    def _of_draws(self) -> str:
+        """What the error rates are where no table has them."""
+        rates = (rate for entry in self.entries for rate in (entry.wrong, entry.disagreement))
+        error = max(standard_error(rate, DRAWS) for rate in rates)
+        return (
+            f"Error rates are means over {DRAWS:,} drawn vectors of votes, with standard errors of at most "
+            f"{at_least(error, 2)}."
         )
 
     @property

@@ -41,6 +41,24 @@ def at_most(value: float, digits: int = 6) -> str:
     return _rounded(value, digits, ROUND_FLOOR, Decimal(0))
 
 
+def standard_error(share: float, draws: int) -> float:
+    """The largest standard error of a mean, of so many draws between 0 and 1."""
+    return math.sqrt(max(share * (1 - share), 0.0) / draws)
+
+
+def of_draws(share: float, draws: int) -> str:
+    """A mean of so many draws between 0 and 1, to the first digit of its standard error."""
+    error = max(standard_error(share, draws), 1 / draws)
+    return f"{share:.{max(1, -math.floor(math.log10(error)))}f}"
+
+
+def rate(share: float, draws: int = 0) -> str:
+    """A rate, a mean of so many draws if there are any, or that it is not known."""
+    if math.isnan(share):
+        return "not known"
+    return of_draws(share, draws) if draws else f"{share:.4f}"
+
+
 def _rounded(value: float, digits: int, rounding: str, less: Decimal) -> str:
     if math.isinf(value) or not value:
         return "infinite" if value else "0"

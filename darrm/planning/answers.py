@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from darrm._lazy import view
-from darrm.baselines.entries import Comparison, OfKind
+from darrm.baselines.entries import DRAWS, Comparison, OfKind
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.confident_noisy_max import Noisy
-from darrm.numerics.printed import at_least, counted, exactly
+from darrm.numerics.printed import at_least, counted, exactly, rate
 from darrm.planning.dependence import Dependence
 from darrm.problem.groups import ByGroups, called
 
@@ -64,7 +64,7 @@ class Plan:
         ``total_epsilon``.
     wrong : float
         Label error rate: the probability that a label is not the truth. NaN if the accuracy of the voters is not known.
-        Of noisy max it and the next two are means over 1,000 drawn votes.
+        Of noisy max it and the next two are means over 1,000 drawn vectors of votes.
     disagreement : float
         Disagreement rate: the probability that a label differs from the majority of its votes; a tie agrees with both.
     wrong_without_noise : float
@@ -150,6 +150,11 @@ class Plan:
         return known
 
     @property
+    def draws(self) -> int:
+        """Over how many drawn vectors of votes the error rates are means; 0 where they are those of a design."""
+        return 0 if isinstance(self.chosen, Design) else DRAWS
+
+    @property
     def called(self) -> str:
         """What the voters are called in print: "fresh", "fixed" or "non-private"."""
         return called(self.problem, self.voters)
@@ -182,7 +187,7 @@ class Plan:
         poor = "hardly depend on the votes, " if hardly else poor
         poor = 'nearly all "none", ' if self.mostly_none else poor
         known = {"label error rate": self.wrong, "disagreement rate": self.disagreement}
-        rates = ", ".join(f"{name} {rate:.4f}" for name, rate in known.items() if not math.isnan(rate))
+        rates = ", ".join(f"{name} {rate(share, self.draws)}" for name, share in known.items() if not math.isnan(share))
         return (
             f"<Plan ({spent}, {delta}) for {counted(self.queries, 'label')} of {self.called} voters: {poor}"
             f"{rates or 'error rates not known without the accuracy of the voters'}, {self.chosen!r}>"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from darrm import objectives
 from darrm.accounting.search import Budget
+from darrm.baselines.entries import DRAWS
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
 from darrm.problem.groups import rests_on, without_privacy
@@ -57,7 +58,10 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
 
 def of_noisy_max(model: VoterModel, rates: str) -> tuple[str, ...]:
     """The assumptions of noisy max for any votes; ``rates`` is what its error rates rest on, if there are any."""
-    figures = f"The error rates rest on the {rates}, and on voters that err independently of each other."
+    figures = (
+        f"The error rates are means over {DRAWS:,} drawn vectors of votes, and rest on the {rates}, and on voters that "
+        "err independently of each other."
+    )
     return (
         _reaches(model),
         _NON_PRIVATE,

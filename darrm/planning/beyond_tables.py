@@ -15,7 +15,7 @@ from darrm.accounting.noisy_max import noisy_max_parameter
 from darrm.accounting.pate import gnmax_sigma
 from darrm.accounting.search import Budget
 from darrm.baselines.confident import WIDER, best_threshold, with_check
-from darrm.baselines.entries import Comparison, Entry
+from darrm.baselines.entries import BY_PAPER, DRAWS, Comparison, Entry
 from darrm.certificate.engines import engine
 from darrm.errors import InputError, SolverError
 from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax, Noisy
@@ -33,7 +33,6 @@ from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import VoterGroup, without_privacy
 from darrm.problem.model import VoterModel
 
-_DRAWS = 1000  # of votes, whose mean error rate is within a percent or two
 _NO_TABLE = np.zeros(0)
 _NAMES = {GaussianNoisyMax: "Gaussian noisy max", ConfidentNoisyMax: "Confident-GNMax"}
 _RIVALS: dict[str, Callable[[float], Any]] = {
@@ -139,7 +138,7 @@ def _compared(drawn: _Drawn, budget: Budget, found: Sequence[Noisy], spent: floa
     mechanism = GaussianNoisyMax(gnmax_sigma(budget.epsilon, delta) * math.sqrt(queries))
     total = compose(mechanism, queries, delta=delta).upper
     said = f"{_given(mechanism)}, which that bounds by {budget.epsilon:g}"
-    rows.append(row("Gaussian noisy max by the Renyi DP of its paper", said, mechanism, total))
+    rows.append(row(BY_PAPER, said, mechanism, total))
     return Comparison(tuple(rows), queries, budget.epsilon, delta, budget.voters)
 
 
@@ -165,8 +164,8 @@ class _Drawn:
         rng = np.random.default_rng(0)  # the same figures on every run; nothing is released from these votes
         self.may_be_none = model.none
         self._model, self._costs = model, np.array(getattr(objective, "cost", None) or np.zeros((0, 0)))
-        self._truth = rng.choice(model.n_classes, _DRAWS, p=objective.prior)
-        self._counts = np.zeros((_DRAWS, model.n_classes), dtype=np.int64)
+        self._truth = rng.choice(model.n_classes, DRAWS, p=objective.prior)
+        self._counts = np.zeros((DRAWS, model.n_classes), dtype=np.int64)
         for group, table in zip(model.groups, objective.confusion, strict=True):
             self._counts += rng.multinomial(group.count, np.array(table)[self._truth])
 
@@ -194,7 +193,7 @@ class _Drawn:
         """The label error rate, the disagreement rate, and the error rate without noise, as means."""
         counts, truth = self._counts, self._truth
         chances, most = mechanism.chances(counts), counts == counts.max(axis=1, keepdims=True)
-        at, shares = np.arange(_DRAWS), most / most.sum(axis=1, keepdims=True)
+        at, shares = np.arange(DRAWS), most / most.sum(axis=1, keepdims=True)
         agree = (chances[:, : self._model.n_classes] * most).sum(axis=1)
         right = chances[at, truth].mean(), agree.mean(), shares[at, truth].mean()
         wrong, disagreement, without_noise = (float(max(0.0, 1 - share)) for share in right)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from darrm.numerics.printed import at_most, counted
+from darrm.numerics.printed import at_most, counted, rate
 from darrm.show.markup import Markup, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, tight
 
@@ -51,7 +51,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     return [
         (
             row.called,
-            *(rate(getattr(row, name)) for name in figures),
+            *(rate(getattr(row, name), comparison.draws) for name in figures),
             *_totals(row, comparison),
             at_least(row.aggregator),
         )
@@ -101,11 +101,6 @@ def _of_labels(comparison: Comparison) -> dict[str, str]:
     return {ERROR: "wrong", **({"expected cost": "expected_cost"} if differ else {})}
 
 
-def rate(share: float) -> str:
-    """A rate, or that it is not known."""
-    return "not known" if math.isnan(share) else f"{share:.4f}"
-
-
 def mechanisms_title(comparison: Comparison) -> str:
     """What the rows of `mechanism_rows` show."""
     if comparison.held == "one release":
@@ -140,6 +135,7 @@ def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
         f"together{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
         f"{exactly(comparison.total_delta)}.{over}{_kinds_meant(comparison)}{_at_least(comparison)}"
+        f"{'' if comparison.assumption or not comparison.note else f' {comparison.note}'}"
     )
 
 

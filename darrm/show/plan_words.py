@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from darrm.numerics.printed import counted
+from darrm.numerics.printed import counted, rate
 from darrm.problem.groups import rests_on
 from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.model import VoterModel
-from darrm.show.comparison_words import ALL_LABELS, ALL_VOTES, DISAGREEMENT, ERROR, comparison_html, rate
+from darrm.show.comparison_words import ALL_LABELS, ALL_VOTES, DISAGREEMENT, ERROR, comparison_html
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, labels_are, listed, of_check, pair
 
@@ -131,7 +131,8 @@ def _but_none(plan: Plan) -> str:
 
 def _rate(plan: Plan) -> str:
     """The error rate of the labels that are not "none", by its name."""
-    return f"{DISAGREEMENT if math.isnan(plan.wrong) else ERROR} {plan.wrong_if_given:.4f}"
+    draws = max(1, math.floor(plan.draws * (1 - plan.none))) if plan.draws and plan.none < 1 else plan.draws
+    return f"{DISAGREEMENT if math.isnan(plan.wrong) else ERROR} {rate(plan.wrong_if_given, draws)}"
 
 
 def _may_state(plan: Plan) -> bool:
@@ -160,9 +161,10 @@ def _better_noise(plan: Plan) -> list[str]:
     best = min(plan.comparison or (), key=lambda row: row.expected_cost, default=None)
     if best is None or plan.comparison is None or best.expected_cost > plan.comparison[0].expected_cost - _VISIBLE:
         return []
-    cost = (
-        f"label error rate, {best.wrong:.4f}" if math.isnan(plan.cost) else f"expected cost, {best.expected_cost:.4f}"
-    )
+    costs = [rate(row.expected_cost, plan.draws) for row in (best, plan.comparison[0])]
+    if costs[0] == costs[1]:
+        return []
+    cost = f"{'label error rate' if math.isnan(plan.cost) else 'expected cost'}, {costs[0]}"
     return [f"At this budget {best.called} has a lower {cost}. darrm.mechanisms releases labels by it, in Python."]
 
 
@@ -180,10 +182,12 @@ def remarks(plan: Plan) -> list[str]:
             "by randomized response --base-accuracy (base_accuracy=)."
         )
     if not math.isnan(plan.none):
-        how = f'A label is "none" with probability {plan.none:.4f}, and counts as wrong then.'
+        how = f'A label is "none" with probability {rate(plan.none, plan.draws)}, and counts as wrong then.'
         how = how if plan.none else 'No label is "none".'
         among = " among Gaussian noise" * bool(_better_noise(plan))
-        said.append(f"{how} The expected cost of a label is {plan.cost:.4f}, which the plan minimises{among}.")
+        said.append(
+            f"{how} The expected cost of a label is {rate(plan.cost, plan.draws)}, which the plan minimises{among}."
+        )
     cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
@@ -278,10 +282,10 @@ def _most_votes(plan: Plan) -> str:
 def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
     """The error rate of labels, and their disagreement with the majority of their votes, with and without noise."""
     if math.isnan(plan.wrong):
-        return [("planned noise", "not known", rate(plan.disagreement))]
+        return [("planned noise", "not known", rate(plan.disagreement, plan.draws))]
     rows = [
-        ("planned noise", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
-        (f"{_most_votes(plan)} of the votes, no output noise", f"{plan.wrong_without_noise:.4f}", rate(0.0)),
+        ("planned noise", rate(plan.wrong, plan.draws), rate(plan.disagreement, plan.draws)),
+        (f"{_most_votes(plan)} of the votes, no output noise", rate(plan.wrong_without_noise, plan.draws), rate(0.0)),
     ]
     if not math.isnan(plan.wrong_without_privacy):
         rows.append(

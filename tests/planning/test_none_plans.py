@@ -238,5 +238,5 @@ def test_labels_that_are_given_near_chance_are_of_little_use() -> None:
     plan = Plan(chosen, **figures, **rates, **others, assumptions=(), complete=True, none=0.9165, cost=0.35)
     assert plan_words.together(plan).startswith(
         'These labels are of little use: 91.6 % of them are "none". The others are hardly better than classes at '
-        "random (label error rate 0.8886)."
+        "random (label error rate 0.89)."
     )

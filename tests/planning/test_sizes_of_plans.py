@@ -15,7 +15,7 @@ from darrm.ensemble.designs import fresh_plurality, teachers_decision
 from darrm.numerics.deadline import OutOfTime, check_time, ends_at
 from darrm.problem import counts
 from darrm.problem.limits import guarantee
-from darrm.show import plan_words
+from darrm.show import comparison_words, plan_words
 
 TEACHERS = {"accuracy": 0.8, "max_affected": 1, "queries": 1000, "total_epsilon": 8, "total_delta": 1e-5}
 
@@ -63,6 +63,7 @@ def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classe
     assert all(7.9 < row.total <= 8 for row in others[:-1])
     assert others[-1].total < 7.9  # the same noisy max by the accounting of its paper
     assert others[-1].wrong >= planned.wrong
+    assert f"{others[-1].name}: the labels of Gaussian noisy max" in comparison_words.columns_meant(plan.comparison)
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
@@ -73,6 +74,10 @@ def test_noise_that_is_better_than_that_of_the_plan_is_named() -> None:
     assert plan.comparison is not None
     assert plan.comparison["permute-and-flip"].wrong < plan.wrong
     assert any("permute-and-flip (epsilon 0.0998" in said for said in plan_words.remarks(plan))
+    shown = dict(row[:2] for row in comparison_words.mechanism_rows(plan.comparison))
+    printed = [shown["permute-and-flip (epsilon 0.09981)"], plan_words.wrong_rows(plan)[0][1]]
+    assert printed == ["0.26", "0.57"], "a mean over 1,000 drawn votes has no more digits"
+    assert "1,000 drawn vectors of votes, with standard errors of at most 0.016." in str(plan.comparison)
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
