@@ -12,6 +12,7 @@ from darrm.certificate.scaling import repair
 from darrm.design.rules import cost_of, seen
 from darrm.design.solve import solve
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import at_least, exactly
 from darrm.objectives import Objective, OfVoters, Rule, rule
 from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import count_vectors, places
@@ -41,7 +42,7 @@ def _all_as_the_least_private(problem: AnyProblem, objective: Objective, time_li
     costs = np.zeros((len(count_vectors(problem.K, problem.n_classes)), problem.n_answers))
     np.add.at(costs, places(votes[:, 0]), objective.costs_at(problem, all_votes(problem)))
     table = solve(pooled, objective=objectives.costs(costs), time_limit=time_limit).table
-    said = f"held to epsilon {pooled.release_epsilon:g} for all" if len(kinds) > 1 else ""
+    said = f"held to epsilon {at_least(pooled.release_epsilon)} for all" if len(kinds) > 1 else ""
     return {ALL_AS_THE_LEAST_PRIVATE.name: (said, seen(table, pooled, votes, problem))}
 
 
@@ -57,7 +58,7 @@ def _one_group_alone(problem: AnyProblem, objective: Objective, time_limit: floa
         own = objectives.costs(costs.sum(axis=others))
         table = solve(alone, objective=own, time_limit=time_limit).table
         spread = seen(table, alone, all_votes(problem)[:, g : g + 1], problem)
-        found[f"group {g + 1} alone"] = f"{group.count} of epsilon {group.epsilon:g}", repair(spread, problem)
+        found[f"group {g + 1} alone"] = f"{group.count} of epsilon {exactly(group.epsilon)}", repair(spread, problem)
     least = min(found, key=lambda name: cost_of(found[name][1], problem, objective))
     return {least: found[least]}
 

@@ -30,6 +30,7 @@ from darrm.design.rounding import bits_of, rounded
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import at_least, exactly
 from darrm.objectives import Objective
 from darrm.objectives.under_priors import Paper
 from darrm.priors import Prior
@@ -37,7 +38,7 @@ from darrm.priors.prior import OBJECTIVES, errors
 from darrm.problem import encodings
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import checked_present
-from darrm.problem.limits import by_kind, profile_points
+from darrm.problem.limits import by_kind, epsilon_in_print, profile_points
 from darrm.problem.noise_function import Given
 from darrm.storage.sealed_json import finite, write
 
@@ -250,7 +251,7 @@ class Design(Answers, ForAnalysis):
 
     def __repr__(self) -> str:
         problem = self.problem
-        groups = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in problem.groups)
+        groups = ", ".join(f"{group.count} of epsilon {exactly(group.epsilon)}" for group in problem.groups)
         said, of = f"expected cost {self.expected_cost:.6g}", str(self.objective)
         if self.encoding is encodings.GAMMA:
             errors_by_objective = {
@@ -260,7 +261,9 @@ class Design(Answers, ForAnalysis):
             said = errors_by_objective.get(of, ", ".join(errors_by_objective.values()))  # custom: neither alone
             own = ", terms of your own" * (of not in errors_by_objective)
             of = f"objective {of}{own}, {self.shape}, {self.prior}"
-        limits = by_kind(problem, lambda kind: f"epsilon={kind.release_epsilon:g} delta={kind.delta:g}")
+        limits = by_kind(
+            problem, lambda kind: f"epsilon={at_least(epsilon_in_print(kind))} delta={at_least(kind.delta, 4)}"
+        )
         limits += "," * ("for a change" in limits)
         gap = f", gap {self.gap:.1g}" if math.isfinite(self.gap) else ""
         return f"<Design {groups}; {limits} max_affected={problem.max_affected}: {said} ({of}){gap}>"

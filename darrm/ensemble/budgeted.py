@@ -20,6 +20,7 @@ from darrm.ensemble.fixed_voters import fixed_privacy, privacy_of
 from darrm.ensemble.noisy_max import NoisyMax
 from darrm.ensemble.releases import DesignedLabels, PlainMajority, budget_of
 from darrm.errors import BudgetError
+from darrm.numerics.printed import at_least, exactly
 
 
 def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -> DesignedLabels | NoisyMax:
@@ -54,7 +55,7 @@ def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajorit
     privacy = fixed_privacy(voters, overlap, ensemble.adjacency, total_delta)
     if ensemble.total_epsilon is not None and not privacy.epsilon <= check_total_epsilon(ensemble.total_epsilon):
         raise BudgetError(
-            f"Fixed voters cost ({privacy.epsilon:g}, {privacy.delta:g}) in all, above total_epsilon = "
-            f"{ensemble.total_epsilon:g}. Raise it, make the voters more private, or lower overlap."
+            f"Fixed voters cost ({at_least(privacy.epsilon)}, {at_least(privacy.delta)}) in all, above total_epsilon = "
+            f"{exactly(ensemble.total_epsilon)}. Raise it, make the voters more private, or lower overlap."
         )
     return PlainMajority(privacy)

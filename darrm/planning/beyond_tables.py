@@ -24,7 +24,7 @@ from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import OutOfTime, check_time, ends_at
-from darrm.numerics.printed import at_least, at_most
+from darrm.numerics.printed import at_least, at_most, exactly
 from darrm.objectives import OfVoters
 from darrm.planning.answers import Plan
 from darrm.planning.asked import reached_of
@@ -137,7 +137,7 @@ def _compared(drawn: _Drawn, budget: Budget, found: Sequence[Noisy], spent: floa
         rows.append(row(name, _given(mechanism), mechanism, compose(mechanism, queries, delta=delta).upper))
     mechanism = GaussianNoisyMax(gnmax_sigma(budget.epsilon, delta) * math.sqrt(queries))
     total = compose(mechanism, queries, delta=delta).upper
-    said = f"{_given(mechanism)}, which that bounds by {budget.epsilon:g}"
+    said = f"{_given(mechanism)}, which that bounds by {exactly(budget.epsilon)}"
     rows.append(row(BY_PAPER, said, mechanism, total))
     return Comparison(tuple(rows), queries, budget.epsilon, delta, budget.voters)
 

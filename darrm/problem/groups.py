@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from darrm._validation import MAX_EPSILON, array, real, refusal, whole
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals, rounded_up
+from darrm.numerics.printed import exactly
 from darrm.problem.limits import Affected
 from darrm.problem.randomizers import RESPONSE, Table, checked_randomizer, treats_alike
 from darrm.problem.voter_names import voter_names
@@ -422,7 +423,7 @@ def check_one_limit(problem: ByGroups, what: str) -> None:
 
 def _said(group: VoterGroup) -> str:
     if group.randomizer == RESPONSE:
-        return f"randomized response of epsilon {group.epsilon:g}"
+        return f"randomized response of epsilon {exactly(group.epsilon)}"
     return "the stated table"
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from darrm._validation import path as check_path
 from darrm.errors import InputError, MissingExtraError
+from darrm.numerics.printed import at_least
+from darrm.problem.limits import epsilon_in_print
 from darrm.storage.atomic import replacing
 
 if TYPE_CHECKING:
@@ -124,7 +126,7 @@ def limits_of(problem: DecisionProblem, objective: object = None) -> str:
     """Who decides, what that is held to, and the objective, for the title of a picture."""
     groups = len(problem.groups)
     kinds = problem.kinds.values()
-    epsilons, deltas = (f"{kind.release_epsilon:g}" for kind in kinds), (f"{kind.delta:.3g}" for kind in kinds)
+    epsilons, deltas = (at_least(epsilon_in_print(kind)) for kind in kinds), (at_least(kind.delta, 3) for kind in kinds)
     said = (
         f"K = {problem.K}{f' in {groups} groups' * (groups > 1)}, epsilon = {' / '.join(epsilons)}, "
         f"delta = {' / '.join(dict.fromkeys(deltas))}, max_affected = {problem.max_affected}"

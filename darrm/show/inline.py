@@ -7,7 +7,7 @@ import numpy as np
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import MissingExtraError
-from darrm.numerics.printed import counted
+from darrm.numerics.printed import at_least, counted, exactly
 from darrm.planning.answers import Plan
 from darrm.problem.decision import allowance
 from darrm.show import classes
@@ -79,7 +79,7 @@ def _described(design: Design) -> str:
     """What a picture of gamma shows, for readers who cannot see it."""
     half, [votes] = design.gamma[design.problem.K // 2 + 1 :], design.problem.groups
     return (
-        f"gamma for K = {votes.count}, m = {allowance(design.problem):g}, epsilon = {votes.epsilon:g}: "
+        f"gamma for K = {votes.count}, m = {at_least(allowance(design.problem))}, epsilon = {exactly(votes.epsilon)}: "
         f"{half[0]:.3g} for the closest vote, {half[-1]:.3g} for a unanimous vote, and {half.min():.3g} at the minimum."
     )
 

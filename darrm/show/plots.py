@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from darrm._validation import refusal
 from darrm.baselines.entries import of_name
 from darrm.errors import InputError
+from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import DecisionProblem, allowance
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import Given, noise_function
@@ -159,9 +160,10 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
         ax.set_title(limits_of(problem), fontsize=TEXT)
         return
     [votes] = problem.groups
-    voters = f"K = {problem.K}, m = {allowance(problem):g}, epsilon = {votes.epsilon:g}, Delta = {votes.delta:g},"
+    stated = f"epsilon = {exactly(votes.epsilon)}, Delta = {exactly(votes.delta)}"
+    voters = f"K = {problem.K}, m = {at_least(allowance(problem))}, {stated},"
     fewer = f", max_affected = {problem.max_affected}" * (problem.max_affected < problem.K)
-    release = f"delta = {problem.delta:.3g}{fewer}"
+    release = f"delta = {at_least(problem.delta, 3)}{fewer}"
     wide = len(voters) + len(release) > _TITLE  # of a picture of its own, where more would be cut off
     ax.set_title(("\n" if wide else " ").join([voters, release]), fontsize=TEXT)
 
@@ -253,7 +255,9 @@ def plot_budget(
         points = {q: epsilon for q, epsilon in line.items() if 0 < epsilon < math.inf}
         if points:
             curve(ax, list(points), list(points.values()), look, name)
-    ax.set(xscale="log", yscale="log", xlabel="number of labels", ylabel=f"total epsilon at delta = {delta:g}, nats")
+    ax.set(
+        xscale="log", yscale="log", xlabel="number of labels", ylabel=f"total epsilon at delta = {exactly(delta)}, nats"
+    )
     _name_problem(ax, problem)
     name_lines(ax)
     return ax

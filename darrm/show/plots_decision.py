@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from darrm.errors import InputError
-from darrm.numerics.printed import counted
+from darrm.numerics.printed import counted, exactly
 from darrm.show import plots_classes
 from darrm.show.figures import LOOKS, TEXT, axes_of, curve, limits_of, new_figure
 
@@ -135,8 +135,8 @@ def _counted(design: Design, g: int) -> str:
     if 0 < len(named) <= _MOST_NAMED:
         who = named
     if len(design.problem.groups) == 1:
-        return f"{votes} {who} of epsilon {group.epsilon:g}"
-    return f"{votes} group {g + 1}\n({who} of epsilon {group.epsilon:g})"
+        return f"{votes} {who} of epsilon {exactly(group.epsilon)}"
+    return f"{votes} group {g + 1}\n({who} of epsilon {exactly(group.epsilon)})"
 
 
 def _answer(design: Design) -> str:

@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from darrm.numerics.printed import counted
+from darrm.numerics.printed import counted, exactly
 from darrm.problem.groups import rests_on, without_privacy
 from darrm.show.figures import LOOKS, REST, TEXT, axes_of, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
@@ -152,10 +152,10 @@ def _over(row: Entry, comparison: Comparison) -> str:
 def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
     """Who votes, and how many one change reaches; with the epsilon of a vote where it is one for all rows."""
     groups, voters = problem.groups, f"K = {counted(problem.K, 'voter')}"
-    each = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in groups)
+    each = ", ".join(f"{group.count} of epsilon {exactly(group.epsilon)}" for group in groups)
     if without_privacy(groups):
         return f"K = {problem.K} non-private voters, max_affected = {problem.max_affected}"
-    said = f" of epsilon {groups[0].epsilon:g}" if len(groups) == 1 else f" ({each})"
+    said = f" of epsilon {exactly(groups[0].epsilon)}" if len(groups) == 1 else f" ({each})"
     if not epsilons or len(said) > _MOST:
         said = f" in {len(groups)} groups" * (len(groups) > 1)
     return f"{voters}{said}, max_affected = {problem.max_affected}"
@@ -164,4 +164,4 @@ def _voters(problem: ByGroups, *, epsilons: bool = False) -> str:
 def _budget(asked: Plan | Comparison) -> str:
     labels = f"{counted(asked.queries, 'label')} of {asked.called} voters"
     epsilons = [own.total_epsilon for own in asked.of.values()] or [asked.total_epsilon]
-    return f"{labels} within ({' / '.join(f'{epsilon:g}' for epsilon in epsilons)}, {asked.total_delta:g})"
+    return f"{labels} within ({' / '.join(map(exactly, epsilons))}, {exactly(asked.total_delta)})"

@@ -493,3 +493,16 @@ def test_binding_constraints_of_another_problem_do_no_harm(other: dict[str, floa
 def test_binding_of_no_multisets(counts: list[object]) -> None:
     with pytest.raises(darrm.InputError, match=r"binding\.counts"):
         darrm.solve(K=11, m=3, epsilon=0.1, binding=Binding(counts))  # type: ignore[arg-type]
+
+
+def test_what_is_printed_of_a_guarantee_is_not_below_it() -> None:
+    """Of voters what they promise, with all its digits: more than that would be another guarantee."""
+    problem = darrm.MajorityProblem(K=3, m=1.234568, epsilon=0.500000012, Delta=1.00004e-6, delta=1.23444e-3)
+    design = darrm.solve(problem)
+    guaranteed = darrm.numerics.printed.at_least(problem.release_epsilon)
+    assert float(guaranteed) > problem.release_epsilon > float(f"{problem.release_epsilon:g}")
+    assert f"3 of epsilon 0.500000012; epsilon={guaranteed} delta=0.001235 " in repr(design)
+    title = darrm.show.plots.plot(design).get_title()
+    assert "m = 1.23457, epsilon = 0.500000012, Delta = 1.00004e-06, delta = 0.00124" in title.replace("\n", " ")
+    decision = darrm.DecisionProblem([darrm.VoterGroup(3, 0.5)], epsilon=0.6172834, delta=1.231e-3)
+    assert "epsilon = 0.617284, delta = 0.00124" in darrm.show.figures.limits_of(decision)

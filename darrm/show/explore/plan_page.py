@@ -8,6 +8,7 @@ from flask import url_for
 
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
+from darrm.numerics.printed import exactly
 from darrm.planning.answers import Plan
 from darrm.problem.groups import ByGroups
 from darrm.show import comparison_words, plan_words, wording
@@ -203,7 +204,7 @@ def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
         rows = plan_words.curve_rows(answer)
         note = (
             "Epsilon, all labels: for all labels together. Epsilon, all votes: for all votes together, which the "
-            f"aggregator receives. Both at delta {answer.total_delta:g}."
+            f"aggregator receives. Both at delta {exactly(answer.total_delta)}."
         )
         if choice.colluders:
             note += " That of all labels rests on the assumption of the guarantee, with each epsilon in turn."
