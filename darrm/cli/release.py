@@ -127,6 +127,8 @@ def command(
     from darrm.mechanisms.label_key import NO_IDS, LabelKey
     from darrm.mechanisms.own_votes import OwnVotes
     from darrm.storage.atomic import check_place, resolved
+    from darrm.votes.answers import Answers
+    from darrm.votes.files import blocks_of
     from darrm.votes.header import voters_of
 
     start = time.perf_counter()
@@ -153,13 +155,14 @@ def command(
         ledger = Ledger(ledger_path)  # which gives labels of an interrupted release their name, perhaps this one
         # By key this release writes the same labels; else they were paid for, and must not be lost.
         overwrite = overwrite and (known == out.exists() or key is not None)
-    names, answers, absent = problem.names, problem.answers, isinstance(made, Design) and made.absent
+    answers, absent = problem.answers, isinstance(made, Design) and made.absent
     taken = voters_of(problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
     counted = None if layout == "voters" else _counted(made, votes_path, layout, columns, key)
     draw, charged_file, kept = _draws(made, key), None, ExitStack()
-    blocks = counted or votes.blocks(votes_path, K=K, names=names, absent=absent, voters=by_name)
+    of_noisy_max = not isinstance(made, Design)
+    blocks = counted or blocks_of(votes_path, K, Answers(tuple(problem.names), absent, of_noisy_max), by_name)
     if not overwrite and is_taken(out):  # labels that were paid for must not be lost
         rows = ((block.ids if block.has_ids else None, b"" if key is None else draw(block)[1]) for block in blocks)
         raise why_taken(out, _to_replace(problem, key), ledger, made, rows, again=again)

@@ -130,10 +130,13 @@ class Answers:
         What the answers 0, 1, ... are called. These numbers stand for them too, unless one of the numbers is a name.
     absent : bool
         Whether a voter may be absent: a vote of -1, or none.
+    of_noisy_max : bool
+        Whether the votes are for noisy max, which has no way to allow that.
     """
 
     names: tuple[str, ...] = BITS
     absent: bool = False
+    of_noisy_max: bool = False
 
     def __post_init__(self) -> None:
         checked_names(self.names)

@@ -101,7 +101,14 @@ def blocks(
     >>> [block.votes.shape for block in darrm.votes.blocks("votes.csv", K=3)]
     [(3, 3)]
     """
-    name, row, answers = check_path("path", path), 1, Answers.of(names_of(names, classes), absent)
+    yield from blocks_of(path, K, Answers.of(names_of(names, classes), absent), voters)
+
+
+def blocks_of(
+    path: str | os.PathLike[str], K: int | None, answers: Answers, voters: Sequence[str] | None
+) -> Iterator[VotesBlock]:
+    """`blocks` of these answers."""
+    name, row = check_path("path", path), 1
     if K is not None:
         K = whole("K", K, hint="Pass how many columns of votes there must be, such as design.problem.K.")
     taken = K if voters is None else voter_names(voters, K, "voters")
@@ -110,7 +117,7 @@ def blocks(
         for columns, cells, ids in format_of(name).blocks(name, file, taken, answers):
             n_votes = len(columns.votes)
             labels = None if columns.label is None else cells[:, n_votes]
-            votes = cells[:, :n_votes].view(np.int8) if absent else cells[:, :n_votes]
+            votes = cells[:, :n_votes].view(np.int8) if answers.absent else cells[:, :n_votes]
             texts, has_ids = row_ids.of(ids, len(cells), index=columns.index)
             yield VotesBlock(votes, texts, labels, has_ids=has_ids, voters=columns.voters)
             row += len(cells)

@@ -201,6 +201,11 @@ class Columns:
             return " Fill it in, or leave the column label out."
         if self.answers.absent:
             return ""
+        if self.answers.of_noisy_max:
+            return (
+                " Noisy max takes a vote of every voter. Of one whose absence does not depend on its data, write an "
+                "answer in that cell that is drawn uniformly."
+            )
         return (
             " Voters may be absent if the design was solved with --absent; in Python read with absent=True. Otherwise "
             "write an answer in that cell that is drawn uniformly."

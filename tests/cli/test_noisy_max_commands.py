@@ -95,6 +95,17 @@ def test_votes_of_another_shape_are_refused(planned: GaussianNoisyMax, capsys: p
     assert not Path("labels.csv").exists()
 
 
+def test_a_vote_that_is_missing_is_no_matter_of_a_design(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    GaussianNoisyMax(40.0, K=3, classes=3).save("plan.json")
+    darrm.solve(K=3, m=1, epsilon=1.0).save("gamma.json")
+    Path("votes.csv").write_text("a,b,c\n0,-1,1\n")
+    for file, said in (("plan.json", "Noisy max takes a vote of every voter."), ("gamma.json", "solved with --absent")):
+        assert main(["release", file, *RELEASE]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert ("--absent" in told) == (file == "gamma.json")
+
+
 def test_voters_are_read_by_their_names(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"school{k}" for k in range(250)]
     named = ",".join(names)
