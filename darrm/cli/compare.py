@@ -364,8 +364,9 @@ def _at_one_total(
     else:
         totals.show_comparison(comparison)
         known = plan_words.otherwise(answer, stated=True)
-        if known:
-            common.console().print(f"Planned: {' '.join([plan_words.together(answer), *known])}")
+        said = " ".join([plan_words.together(answer), *known]) if known else plan_words.poor(answer).rstrip()
+        if said:
+            common.console().print(f"Planned: {said}")
         common.console().print(plan_words.aggregator(answer))
         totals.show_assumptions(answer)
     common.wrote(out, plot)

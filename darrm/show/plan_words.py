@@ -37,9 +37,9 @@ def together(plan: Plan) -> str:
             f"{pair(own.total_epsilon, plan.total_delta)}"
             for name, own in plan.of.items()
         )
-        return f"{_poor(plan)}{subject} {each} (certified)."
+        return f"{poor(plan)}{subject} {each} (certified)."
     return (
-        f"{_poor(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
+        f"{poor(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP (certified), within the "
         f"privacy budget {pair(plan.total_epsilon, plan.total_delta)}."
     )
 
@@ -85,7 +85,7 @@ def _if_colluding(plan: Plan) -> list[str]:
     return [f"By the number of voters that collude, the labels of this plan have together epsilon {each}."]
 
 
-def _poor(plan: Plan) -> str:
+def poor(plan: Plan) -> str:
     """What labels are that are nearly all "none", hardly depend on the votes, or nearly err as by chance; else nothing.
 
     Each with its rate.

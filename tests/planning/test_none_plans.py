@@ -240,3 +240,11 @@ def test_labels_that_are_given_near_chance_are_of_little_use() -> None:
         'These labels are of little use: 91.6 % of them are "none". The others are hardly better than classes at '
         "random (label error rate 0.89)."
     )
+
+
+@pytest.mark.thorough
+def test_a_comparison_says_that_planned_labels_are_of_little_use(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["compare", "--group", "1:inf", "--accuracy", ".6", "--max-affected", "1", "--none", ".1"]
+    assert main([*asked, "--queries", "1", "--total-epsilon", ".1", "--total-delta", "1e-6"]) == 0
+    said = 'Planned: These labels are of little use: nearly all of them are "none". '
+    assert said in " ".join(capsys.readouterr().out.split())
