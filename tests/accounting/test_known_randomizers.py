@@ -34,8 +34,10 @@ from darrm.accounting import compose
 from darrm.accounting.counts import counts_total
 from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.search import Budget
 from darrm.accounting.voters import among, epsilon_of
 from darrm.certificate.truths import TruthSeparation
+from darrm.numerics.printed import at_least, at_most
 from darrm.problem.limits import guarantee
 from darrm.storage.sealed_json import write
 
@@ -223,6 +225,15 @@ def test_totals_of_the_plain_majority(entry: dict[str, Any]) -> None:
     assert total.lower == pytest.approx(entry["lower"], rel=1e-3)
     assert entry["lower"] <= total.upper * (1 + 1e-7)  # eight digits
     assert total.lower <= entry["upper"] * (1 + 1e-7)
+
+
+@pytest.mark.thorough
+def test_the_page_says_how_the_total_of_a_plan_differs_from_its_own() -> None:
+    design = majority_of(25, 1.0, 1)
+    planned, total = Budget(100, 6.0, 1e-6, "fresh").total(design), compose(design, 100, delta=1e-6, voters="fresh")
+    page = (Path(darrm.__file__).parents[1] / "docs" / "known_randomizers.md").read_text(encoding="utf-8")
+    assert f"comparison states {at_least(planned)}, where the table has {at_least(total.upper, 4)}. Both" in page
+    assert f"no total below {at_most(total.lower, 4)} does" in page
 
 
 @pytest.mark.thorough
