@@ -43,7 +43,8 @@ def command() -> None:
     "--fallback-epsilon",
     type=common.Numbers(),
     help="With a known randomizer: a second budget, total epsilon of all charges if voters that are not affected may "
-    "be any mechanism; E1,E2,... for each group. A charge beyond it is refused [none].",
+    "be any mechanism; E1,E2,... for each group. A charge beyond it is refused [none; that of darrm plan is twice "
+    "--total-epsilon, unless it is given another].",
 )
 @common.choice(
     "--rule",
@@ -88,9 +89,14 @@ def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as
     common.wrote(made.path)
     model = getattr(of_file[0], "problem", None) if of_file else None
     if getattr(model, "known", False) and values["fallback_epsilon"] is None:
+        from darrm.accounting.search import FALLBACK
+
+        given = values["total_epsilon"]
+        twice = ",".join(wording.exactly(FALLBACK * own) for own in (given if isinstance(given, list) else [given]))
         common.note(
             "This ledger keeps no second budget, for the case that voters that are not affected do not randomize as "
-            "stated: pass --fallback-epsilon, as darrm plan suggests, to keep one."
+            f"stated. To keep that of darrm plan, create one with --fallback-epsilon {twice}, the default of the plan, "
+            "or with what the plan was given."
         )
 
 

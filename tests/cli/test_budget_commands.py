@@ -488,3 +488,20 @@ def test_a_ledger_shown_with_another_design_keeps_what_it_says_of_itself(
     assert own.split("This holds")[0].strip() in other
     assert "It covers no label of the given file" in other
     assert "It covers no label" not in own
+
+
+def test_what_a_plan_kept_and_its_file_does_not_hold_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known: dict[str, Any] = {"randomizer": "randomized response", "colluders": 1}
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0, max_affected=1, **known)], 1.01)
+    design = darrm.Design(problem, [0.0, 0.0, 1.0, 1.0], darrm.objectives.truth([0.7]), planned_for="fresh")
+    file, votes, out = (str(tmp_path / name) for name in ("known.json", "votes.csv", "labels.csv"))
+    design.save(file)
+    budget = ["--total-epsilon", "3", "--total-delta", "1e-6", "--voters", "fresh"]
+    assert main(["ledger", "create", str(tmp_path / "book.db"), file, *budget]) == 0
+    assert "with --fallback-epsilon 6, the default of the plan, or with what the plan was" in capsys.readouterr().err
+    Path(votes).write_text("a,b,c\n0,1,0\n1,1,0\n")
+    assert main(["release", file, "--votes", votes, "--out", out]) == 0
+    asked = "total epsilon of 2 labels; pass the delta of the plan, if the file is of one:\n"
+    assert asked in capsys.readouterr().err
