@@ -81,8 +81,13 @@ def suggest_release(file: Path | None, design: Design | Noisy, ledger: Path | No
     )
 
 
-def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES) -> None:
-    """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for."""
+def suggest_budget(
+    file: Path, problem: Any, queries: Sequence[int] = _QUERIES, *, may_be_planned: bool = False
+) -> None:
+    """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for.
+
+    ``may_be_planned``: whether the file may be that of a plan, which had a delta that the file does not hold.
+    """
     from darrm.problem.groups import without_privacy
     from darrm.show.markup import shown
 
@@ -91,6 +96,7 @@ def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES) 
         which = ""
     if without_privacy(problem.groups):
         kind, which = [], ""
+    which += "; pass the delta of the plan, if the file is of one" * may_be_planned
     for number in queries:
         most = max(getattr(kind, "delta", 0.0) for kind in problem.kinds.values())
         delta = max(1e-5, float(shown(2 * number * most, 1, up=True)))
