@@ -402,7 +402,8 @@ class _Planner:
         )
 
     def _design(self, setting: Setting) -> Design:
-        self._tell("searching for the best noise")
+        covered = _covered(setting, self._budget)
+        self._tell("certifying votes that need no noise" if covered else "searching for the best noise")
         try:
             design = planned(setting, self._budget, self._found.append)
         except (OutOfTime, KeyboardInterrupt) as stop:
@@ -420,15 +421,13 @@ class _Planner:
                     noise = " Noisy max takes any number of votes: darrm.mechanisms.GaussianNoisyMax."
                 raise SolverError(
                     "The time limit ended before any design was found. Pass a longer one, fewer queries, or fewer "
-                    f"{fewer}.{_as_one_group(setting)}{noise}"
+                    f"{fewer}.{_as_one_group(setting)}{noise}{covered}"
                 ) from None
             self._complete = False
             design = paid.for_plan(self._budget.voters)
         except InputError as error:
-            others = (
-                f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}{_covered(setting, self._budget)}"
-            )
-            raise InputError(f"{error}{others}") from None
+            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
+            raise InputError(f"{error}{others}{covered}") from None
         self._done += 1
         return design
 

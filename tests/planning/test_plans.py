@@ -548,6 +548,22 @@ def test_steps_are_told() -> None:
     assert all(step.startswith("votes of epsilon ") for step in doing[2:])
 
 
+def test_that_no_noise_is_needed_is_told_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certificate of a large table takes minutes, and the time limit may end it."""
+
+    def late(*arguments: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr("darrm.planning.planner.planned", late)
+    told, of_votes = list[Progress](), "the budget covers all of them, so release the class with most votes of each row"
+    asked = {"accuracy": 0.6, "max_affected": 1, "queries": 100, "total_delta": 1e-3, "voters": "fixed"}
+    for total, noiseless in ((10.0, True), (7.0, False)):
+        with pytest.raises(darrm.SolverError) as refused:
+            darrm.plan([(50, 8.0, 1e-5)], classes=10, total_epsilon=total, report=told.append, **asked)  # type: ignore[arg-type]
+        assert (of_votes in str(refused.value)) == noiseless
+    assert [step.doing for step in told] == ["certifying votes that need no noise", "searching for the best noise"]
+
+
 @pytest.mark.thorough
 def test_a_plan_by_a_prior_is_that_of_the_accountant() -> None:
     asked = {name: value for name, value in SMALL.items() if name != "base_accuracy"}
