@@ -90,6 +90,21 @@ def test_command_line_example_of_one_label_runs(
     assert settled(printed[0]) == settled(shown)
 
 
+@pytest.mark.thorough
+def test_the_plan_by_a_known_randomizer_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "darrm").symlink_to(README.parent / "darrm")
+    block = TEXT[TEXT.index("    darrm plan --K 25 --epsilon 1 --randomizer response") :].partition("\n\n")[0]
+    story = [shlex.split(line)[1:] for line in block.replace("\\\n", " ").splitlines()]
+    assert [command[0] for command in story] == ["plan", "ledger", "release"]
+    for command in story:
+        assert main(command) == 0
+    assert "second budget, epsilon 12" in " ".join(capsys.readouterr().out.split())
+    assert len(Path("labels.csv").read_text(encoding="utf-8").splitlines()) == 101
+
+
 def test_demo_prints_what_the_readme_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
