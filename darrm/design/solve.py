@@ -257,7 +257,7 @@ def _check_size(problem: AnyProblem) -> None:
     try:
         engine_of(problem).check_size(problem)
     except InputError as error:
-        if not without_privacy(problem.groups):
+        if encodings.of(problem, ()) is encodings.GAMMA or not without_privacy(problem.groups):
             raise
         commands = "darrm plan" if problem.max_affected > 1 else "darrm plan or darrm compare"
         epsilon, delta = problem.epsilon, problem.delta or 1e-5

@@ -317,7 +317,7 @@ WORK = {
     "demo": "darrm.planning.planner.plan",
     "verify": "darrm.design.loading.load",
     "verify --independent": "darrm.independent.check",
-    "release": "darrm.votes.blocks",
+    "release": "darrm.votes.files.blocks_of",
     "key": "darrm.mechanisms.label_key.LabelKey.create",
 }
 
