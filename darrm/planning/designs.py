@@ -42,7 +42,8 @@ _TRIES = 60  # of one Renyi divergence; few are needed, except where the answer 
 _SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
-_SOON = 0.5  # share of the budget that the first design spends, to be there soon
+_SOON = 0.5  # share of the budget that a first design spends where optima are soon there
+_QUICK = 128  # entries of a table of two answers, up to which they are
 _ROUNDS = 6  # of raised shares
 _GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
 _RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
@@ -124,8 +125,8 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
             return design
     for reserve in _RESERVES:
         search = _Search(setting, budget.scaled(1 - reserve), found)
-        # So that there is a design if the search is stopped; optima can take hours.
-        search.noisy_counts(enough=_SOON if budget.until == math.inf else LEAST_SPENT)
+        # So that there is a design if the search is stopped; a good one where optima can take hours.
+        search.noisy_counts(enough=_SOON if setting.model.binary and setting.majority().size <= _QUICK else LEAST_SPENT)
         for votes, total in _sides(setting, search.budget) if small(setting) else []:
             search.optima(votes, total)
         search.noisy_counts()
