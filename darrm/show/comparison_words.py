@@ -53,7 +53,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             row.called,
             *(rate(getattr(row, name), comparison.draws) for name in figures),
             *_totals(row, comparison),
-            at_least(row.aggregator),
+            at_least(row.aggregator) + " *" * (comparison.binding(row) == "votes"),
         )
         for row in comparison
     ]
@@ -127,7 +127,7 @@ def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
         if comparison.second_budget:
             second += (
                 f", within the second budget of {comparison.second_budget}. An asterisk marks the total that binds: it "
-                "reaches its budget first, or exceeds it by more"
+                "reaches its budget first, or exceeds it by more; for local noise only it is that of the votes"
             )
         second += "."
     over = " A total marked (over) exceeds the privacy budget." * (not all(row.within for row in comparison))

@@ -247,6 +247,17 @@ def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
     assert 0.98 * total < optimal(printed, 0.0, 200, 1e-6).epsilon <= total
 
 
+def test_labels_of_local_noise_by_a_known_randomizer_cost_less_than_their_votes() -> None:
+    voters = VoterGroup(3, 1.0, randomizer="randomized response", colluders=0)
+    plan = darrm.plan(
+        [voters], base_accuracy=[0.8], max_affected=1, queries=5, total_epsilon=1, total_delta=1e-5, voters="fresh"
+    )
+    row = plan.comparison["local noise only"]
+    assert row.total < row.fallback <= row.aggregator <= 1
+    [cells] = [cells for cells in comparison_words.mechanism_rows(plan.comparison) if cells[0] == row.called]
+    assert [cell.endswith(" *") for cell in cells[-3:]] == [False, False, True]
+
+
 @pytest.mark.thorough
 def test_a_total_delta_is_printed_in_full() -> None:
     plan = darrm.plan(
