@@ -129,16 +129,20 @@ def never_of(asked: Iterable[str], names: Iterable[str]) -> list[str]:
 
 
 OF_ONE_TOTAL = ("setting", "total", "fallback", "within", "wrong", "disagreement", "expected_cost", "aggregator")
+_RATES = ("wrong", "disagreement", "expected_cost", "error")  # what is printed to the nearest
+_REACHED = 0.99  # share of a budget
 _OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error", "tight_epsilon")
 
 
-def _cell(value: Any) -> str:
-    """A value in a table of text; what an entry lacks is empty."""
+def _cell(value: Any, *, up: bool = False) -> str:
+    """A value in a table of text, a guarantee rounded ``up``; what an entry lacks is empty."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    return "" if value is None or value != value else f"{value:.5g}"
+    if value is None or value != value:
+        return ""
+    return at_least(value) if up else f"{value:.5g}"
 
 
 def _each(entry: Entry, total_epsilon: float) -> list[OfKind]:
@@ -212,7 +216,9 @@ class Comparison:
 
     def __str__(self) -> str:
         """A plain table of `columns`, under what is compared; below it what the figures rest on."""
-        cells = [[name, *map(_cell, each)] for name, each in self._of_rows().items()]
+        cells = [
+            [name, *(_cell(value, up=name not in _RATES) for value in each)] for name, each in self._of_rows().items()
+        ]
         widths = [max(map(len, column)) for column in cells]
         rows = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
@@ -319,11 +325,16 @@ class Comparison:
         return own.total_epsilon * self.fallback_epsilon / self.total_epsilon
 
     def binding(self, entry: Entry) -> str:
-        """The budget that the mechanism reaches first, or exceeds by more: "first" or "second"; "" where one is."""
+        """The budget that the mechanism reaches first, or exceeds by more: "first" or "second"; "" where one is.
+
+        "votes" where the total of all votes was raised to the budget, and those of the labels lie far below.
+        """
         if not self.assumption or not math.isfinite(self.fallback_epsilon):
             return ""
         first = max(_share(own.spent, own.total_epsilon) for own in _each(entry, self.total_epsilon))
         second = max(_share(own.fallback, self.second(own)) for own in _each(entry, self.total_epsilon))
+        if max(first, second) < _REACHED <= _share(entry.aggregator, self.total_epsilon) <= 1:
+            return "votes"
         return "second" if second > first else "first"
 
     @property

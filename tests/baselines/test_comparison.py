@@ -59,6 +59,8 @@ def test_a_comparison_is_printed_as_a_table() -> None:
     assert header.split() == ["name", "setting", "within", "disagreement", "expected_cost", "error", "tight_epsilon"]
     assert first.split() == ["gamma_opt", "yes", "0.045838", "0.041306", "0.041306", "0.3"]
     assert [len(line) for line in others] == [len(header)]
+    spent = compare(PROBLEMS[0])["randomized response (A.1)"].tight_epsilon
+    assert 0 <= float(str(compare(PROBLEMS[0])[["randomized response (A.1)"]]).split()[-1]) - spent < 1e-6
     assert others[0].split()[:3] == ["plain", "majority", "no"]
 
 
