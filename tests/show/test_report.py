@@ -225,6 +225,20 @@ def test_noise_that_falls_is_explained_where_it_can(case: tuple[darrm.Design, Pa
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("planned", "there", "missing"),
+    [
+        ("fresh", ["epsilon, fresh voters", "it was planned for fresh voters"], ["epsilon, fixed voters"]),
+        ("fixed", ["epsilon, fixed voters", "is not for fresh voters"], ["epsilon, fresh voters", "composes exactly"]),
+    ],
+)
+def test_a_plan_has_no_total_of_the_other_kind_of_voters(planned: str, there: list[str], missing: list[str]) -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.5).for_plan(planned)
+    section = str(sections.many_labels(design, 1e-5, False, None))
+    assert all(words in section for words in there)
+    assert not any(words in section for words in missing)
+
+
 def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "QUERIES", ALL)
     design = darrm.solve(K=3, m=1, epsilon=0.01)

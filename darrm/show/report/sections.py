@@ -169,17 +169,20 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     """
     from darrm.accounting.fixed import fixed_voters
 
-    problem = design.problem
-    totals = list(_fresh(design, delta, full, sorted({*QUERIES} | ({also} if also else set()))))
+    problem, numbers = design.problem, sorted({*QUERIES} | ({also} if also else set()))
+    # A plan for voters of one kind has no total of the other. What voters without privacy cost is no other if they are
+    # fixed; voters of a known randomizer are fresh.
+    bare = without_privacy(problem.groups) or problem.known or design.planned_for == "fresh"
+    of_fresh = bare or design.planned_for != "fixed"
+    totals = list(_fresh(design, delta, full, numbers)) if of_fresh else [(n, math.inf, "") for n in numbers]
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
-    # What voters without privacy cost is no other if they are fixed; voters of a known randomizer are fresh.
-    bare = without_privacy(problem.groups) or problem.known
     rows = []
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
-        rows.append([f"{queries:,}", _total(epsilon), rule and wording.rule(rule), _total(simple)])
+        of_label = [_total(epsilon), rule and wording.rule(rule), _total(simple)] if of_fresh else []
+        rows.append([f"{queries:,}", *of_label])
         if not bare:
             of_fixed = min(fixed, epsilon) if queries == 1 else fixed
             told = _total(of_fixed)
@@ -187,7 +190,7 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
                 told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
             rows[-1].append(told)
     who = f"{called(problem, 'fresh')} voters"
-    heads = ["labels", f"epsilon, {who}", "certified by", f"epsilon, {who}, simple composition"]
+    heads = ["labels", *[f"epsilon, {who}", "certified by", f"epsilon, {who}, simple composition"] * of_fresh]
     heads += [] if bare else ["epsilon, fixed voters"]
     ax = plots.plot_budget(design, fresh, delta=delta, label=who, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
@@ -200,23 +203,25 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, _, rule in totals if rule)
     how = "".join(f" {name[0].upper()}{name[1:]}: {meant}." for name, meant in (wording.RULES[rule] for rule in rules))
-    if full:
+    if full and of_fresh:
         how += " Totals above about 690 have only coarser bounds."
-    elif composable(design):
+    elif of_fresh and composable(design):
         how += " The option --full composes exactly."
     values = {
         "total_delta": shown(delta, 6),
-        "fixed": _fixed(problem),
-        "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
+        "fixed": _fixed(design),
+        "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,) if of_fresh else ()),
         "how_fresh": how.strip(),
         "unavoidable": unavoidable,
-        "budget_picture": picture(
+        "budget_picture": "",
+    }
+    if of_fresh:
+        values["budget_picture"] = picture(
             ax,
             f"Total epsilon over the number of labels. {who.capitalize()}: {costs}."
             + f" Fixed voters: {_total(fixed)} for any number." * (math.isfinite(fixed) and not problem.known),
             "Total epsilon of all labels together. " + _any_number(fixed, problem) * (not problem.known),
-        ),
-    }
+        )
     return template(PACKAGE, "many_labels.html", values)
 
 
@@ -256,10 +261,13 @@ def fails(problem: ByGroups) -> float:
     return reached(problem).failure
 
 
-def _fixed(problem: ByGroups) -> str:
+def _fixed(design: Design) -> str:
     """The bound on all labels of fixed voters together, in words."""
+    problem = design.problem
     if problem.known:
         return "This design is not for them, because voters of a known randomizer are fresh."
+    if design.planned_for == "fresh":
+        return "This design is not for them: it was planned for fresh voters."
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
         return (
@@ -274,7 +282,9 @@ def _fixed(problem: ByGroups) -> str:
     )
     failure = f", and a failure event of probability {shown(fails(problem), 4, up=True)}" * failing
     return (
-        "For any queries, and any number of labels, all labels together cost at most the optimal composition of the "
+        "This design was planned for them, and is not for fresh voters. "
+        * (design.planned_for == "fixed")
+        + "For any queries, and any number of labels, all labels together cost at most the optimal composition of the "
         f"affected voters: {copies}{failure}. For a given number of labels darrm budget counts the output noise too, "
         "and can give a smaller total."
     )
