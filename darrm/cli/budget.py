@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,11 +49,10 @@ def command(
     as_json: bool,
 ) -> None:
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
-    from darrm.accounting.composition import compose, of_label
-    from darrm.accounting.releases import checked_voters, one_label
+    from darrm.accounting.composition import compose
+    from darrm.accounting.releases import checked_voters
     from darrm.design.design import Design
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
-    from darrm.show.plan_words import if_others_are_any
 
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
@@ -74,9 +74,11 @@ def command(
         from darrm.accounting.theorems import MOST_LABELS
 
         most = max_queries(design, total_epsilon, delta, voters=voters)
+        others = _if_others_are_any(design, most, delta, voters) if most else {}
         kinds, epsilons = design.problem.kinds, for_each_kind(design.problem, "--total-epsilon", total_epsilon)
         if as_json:
-            common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
+            found = {"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters}
+            common.print_json({**found, **_fallback(others)})
         else:
             of_voters = [fixed_voters(kind, delta) <= float(epsilons[name]) for name, kind in kinds.items()]
             paid = voters == "fixed" and all(of_voters)
@@ -91,17 +93,14 @@ def command(
                 f"{'any number of labels' if paid else many} of {called(design.problem, voters)} voters."
             )
             console.print(_rests_on(design, voters, absent))
+            _show_others(others, most, delta)
             if voters == "fixed" and not paid and not without_privacy(design.problem.groups):
                 console.print("Do not add up such budgets for the same fixed voters: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)
-    others = {
-        kind: of_label(own.of_any_voters(), queries, delta, voters, _TOLERANCE).upper
-        for kind, own in one_label(design).kinds.items()
-        if own.problem.known
-    }
+    others = _if_others_are_any(design, queries, delta, voters)
     if as_json:
-        common.print_json({**asdict(total), **({"fallback": max(others.values())} if others else {})})
+        common.print_json({**asdict(total), **_fallback(others)})
         return
     console = common.console()
     for kind, own in (total.of or {"": total}).items():
@@ -110,9 +109,31 @@ def command(
     if any(wording.rule(name) == wording.PURE for own in (total, *total.of.values()) for name in own.bounds):
         console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
+    _show_others(others, queries, delta)
+
+
+def _if_others_are_any(design: Design, queries: int, delta: float, voters: str) -> dict[str, float]:
+    """The total of each kind of change without the assumption on the others; none without a known randomizer."""
+    from darrm.accounting.composition import of_label
+    from darrm.accounting.releases import one_label
+
+    return {
+        kind: of_label(own.of_any_voters(), queries, delta, voters, _TOLERANCE).upper
+        for kind, own in one_label(design).kinds.items()
+        if own.problem.known
+    }
+
+
+def _fallback(others: Mapping[str, float]) -> dict[str, float]:
+    return {"fallback": max(others.values())} if others else {}
+
+
+def _show_others(others: Mapping[str, float], queries: int, delta: float) -> None:
+    from darrm.show.plan_words import if_others_are_any
+
     if others:
         totals = {f" for a change in {kind}" * bool(kind): (epsilon, delta) for kind, epsilon in others.items()}
-        console.print(if_others_are_any(queries, totals))
+        common.console().print(if_others_are_any(queries, totals))
 
 
 def _of_noisy_max(

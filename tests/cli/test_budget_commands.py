@@ -342,6 +342,9 @@ def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(
     assert "If the charges depend on what was released, claim the second budget, epsilon 9.5, in place of it." in said
     asked = ["budget", file, "--queries", "5", "--delta", "1e-6", "--voters", "fresh"]
     assert run_json(capsys, *asked)["fallback"] == pytest.approx(5, rel=1e-2)
+    covered = run_json(capsys, "budget", file, "--total-epsilon", "4", *asked[4:])
+    labels = ["--queries", str(covered["queries"])]
+    assert covered["fallback"] == run_json(capsys, "budget", file, *labels, *asked[4:])["fallback"]
     assert main(asked) == 0
     assert "the others may be any mechanism. If you do not know" in " ".join(capsys.readouterr().out.split())
     voters = "--group 3:1 --randomizer response --colluders 0 --base-accuracy .8 --max-affected 1"
@@ -503,5 +506,5 @@ def test_what_a_plan_kept_and_its_file_does_not_hold_is_asked_for(
     assert "with --fallback-epsilon 6, the default of the plan, or with what the plan was" in capsys.readouterr().err
     Path(votes).write_text("a,b,c\n0,1,0\n1,1,0\n")
     assert main(["release", file, "--votes", votes, "--out", out]) == 0
-    asked = "total epsilon of 2 labels; pass the delta of the plan, if the file is of one:\n"
+    asked = "total epsilon of 2 labels; pass the delta of the plan:\n"
     assert asked in capsys.readouterr().err
