@@ -171,7 +171,7 @@ def majority_options(
         number(
             "--m",
             "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. If Delta = 0, no noise is needed from "
-            "m = K/2 on." + " With --group: only if all voters have the same epsilon." * (not required),
+            "m = K/2, rounded up, on." + " With --group: only if all voters have the same epsilon." * (not required),
         ),
         click.option("--release-epsilon", *others, "release_epsilon", type=Numbers(), help=release_epsilon),
         _privacy_options(required),

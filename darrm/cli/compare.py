@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,12 +185,12 @@ def _own(text: str, K: int | None, problem: AnyProblem) -> tuple[str, Any]:
     name, _, table = text.partition("=")
     if not name or not table:
         raise InputError(f"--extra must be NAME=g0,...,gK or NAME=FILE. Got {text!r}. Pass e.g. {_example(K)}.")
-    if Path(table).is_file() or table.endswith(".json"):
-        given: Any = load(table).table
-    else:
-        try:
-            given = typed.numbers(f"--extra {name}", table)
-        except InputError:
+    try:
+        given: Any = typed.numbers(f"--extra {name}", table)
+    except InputError:
+        if table.endswith(".json") or os.path.isfile(table):
+            given = load(table).table
+        else:
             raise InputError(
                 f"--extra {name} must be numbers with commas between, or the path of a design file. Got {table!r}, "
                 f"which is neither. Pass e.g. {_example(K)}."

@@ -238,8 +238,8 @@ def command(
         unnoticed = "a row comes again" if key is None else "an id comes again with other votes"
         common.note(f"{_several(problem)} Without --ledger, nothing notices that {unnoticed}.")
         if n > 1 and not as_json:
-            planned = not isinstance(made, Design) or bool(made.planned_for)
-            suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1), may_be_planned=planned)
+            planned = made.planned_for if isinstance(made, Design) else None
+            suggest_budget(file, problem, (min(n, _MOST_QUERIES), 10, 1), planned=planned)
 
 
 def _to_replace(problem: Any, key: LabelKey | None) -> str:

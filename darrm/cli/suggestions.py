@@ -81,12 +81,11 @@ def suggest_release(file: Path | None, design: Design | Noisy, ledger: Path | No
     )
 
 
-def suggest_budget(
-    file: Path, problem: Any, queries: Sequence[int] = _QUERIES, *, may_be_planned: bool = False
-) -> None:
-    """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for.
+def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES, *, planned: str | None = "") -> None:
+    """Suggest `darrm budget` for the first of these numbers of labels that a delta of 0.001 is enough for.
 
-    ``may_be_planned``: whether the file may be that of a plan, which had a delta that the file does not hold.
+    ``planned``: the voters that a plan made the file for; None if it may be of a plan and does not say. A plan had a
+    delta that the file does not hold.
     """
     from darrm.problem.groups import without_privacy
     from darrm.show.markup import shown
@@ -94,12 +93,15 @@ def suggest_budget(
     kind, which = ["--voters", "fresh"], ", if voters are fresh (for voters trained with DP once pass fixed)"
     if problem.known:
         which = ""
+    if planned:
+        kind, which = ["--voters", planned], "; pass the delta of the plan"
     if without_privacy(problem.groups):
         kind, which = [], ""
-    which += "; pass the delta of the plan, if the file is of one" * may_be_planned
+    which += "; pass the delta of the plan, if the file is of one" * (planned is None)
     for number in queries:
         most = max(getattr(kind, "delta", 0.0) for kind in problem.kinds.values())
-        delta = max(1e-5, float(shown(2 * number * most, 1, up=True)))
+        of_fresh = 0.0 if planned == "fixed" else float(shown(2 * number * most, 1, up=True))
+        delta = max(1e-5, of_fresh)
         if delta <= 1e-3:
             suggest(
                 f"To compute the total epsilon of {counted(number, 'label')}{which}",

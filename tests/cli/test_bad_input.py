@@ -345,6 +345,7 @@ BUDGET = "--queries 2 --total-epsilon 6 --total-delta 1e-6 --max-affected 1 --vo
         (f"plan --group 3:1 {BUDGET} --accuracy .9 --at-most 3", "(--epsilon auto)"),
         ("compare --K 5 --m 2 --epsilon .3 --extra mine", "Pass e.g. mine=1,1,1,1,1,1."),
         ("compare --K 5 --m 2 --epsilon .3 --extra mine=x.txt", "Got 'x.txt', which is neither."),
+        (f"compare --K 5 --m 2 --epsilon .3 --extra a={','.join(['0.3333333333333333'] * 20)}", "must have shape (6,)"),
         ("compare --K 5 --m 2 --epsilon .3 --extra a=1,1,1", "The second half mirrors the first: gamma(l) = gamma(5 -"),
         ("solve --K 5 --m 2 --epsilon .3 --absent", "--absent is for groups of voters"),
         ("solve --K 5 --epsilon .3", "(--m, --release-epsilon)"),

@@ -85,6 +85,9 @@ def test_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
 def test_of_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
     darrm.solve(K=5, m=2, epsilon=0.5, Delta=1e-5).save("gamma.json")
     assert run_all(capsys, "release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv") == ["budget"]
+    fixed = darrm.load("gamma.json").for_plan("fixed")
+    fixed.save("fixed.json")
+    assert run_all(capsys, "release", "fixed.json", "--votes", "votes.csv", "--out", "others.csv") == ["budget"]
 
 
 @pytest.mark.parametrize(
