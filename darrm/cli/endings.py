@@ -207,13 +207,13 @@ def _values(text: str) -> list[str]:
 def meant(typed: str, command: click.Command) -> list[str]:
     """The options of a command that an unknown one can stand for, by the first rule that finds one; at most three.
 
-    These are another case, or _ for -; what was not typed to its end; that behind a further word, and more than one;
+    These are another case or order of words, or _ for -; what was not typed to its end; that behind a further word, and more than one;
     that without a word typed before it.
     """
     options = [option for one in command.params if isinstance(one, click.Option) for option in one.opts]
     word, names = _plain(typed), {option: _plain(option) for option in options}
     for fits in (
-        lambda name: name == word,
+        lambda name: sorted(name.split("-")) == sorted(word.split("-")),
         lambda name: name.startswith(word),
         lambda name: f"-{word}" in name,
         lambda name: len(name) > 1 and word.startswith(name),

@@ -167,6 +167,9 @@ class Columns:
             hint = f" {many} too many: {', '.join(ways[:-1])}, or {ways[-1]}."
         elif taken and not (isinstance(K, int) and n > K):
             hint = f" Column {' and column '.join(taken)}."
+        elif isinstance(K, int) and 0 < n < K:
+            some = "One voter has no column" if n == K - 1 else f"{K - n} voters have no column"
+            hint = f" {some}: add it, or use a design for {n} voters."
         wanted = "at least 1" if K is None else f"K = {K}"
         raise InputError(
             f"{source} must have {wanted} vote columns, beside an optional id and an optional label. "

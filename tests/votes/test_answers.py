@@ -73,7 +73,7 @@ def test_a_label_is_never_absent(path: Path, label: str) -> None:
         ),
         ("x,name,a,b,c", "2 are too many: delete"),
         ("ID,a,b", r"Got 2: a, b\. Column ID is taken for the id\.$"),
-        ("a,b", "Got 2: a, b.$"),
+        ("a,b", r"Got 2: a, b\. One voter has no column: add it, or use a design for 2 voters\.$"),
     ],
 )
 def test_a_header_of_other_columns_says_what_may_be_wrong(tmp_path: Path, first: str, hint: str) -> None:

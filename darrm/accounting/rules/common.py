@@ -48,8 +48,12 @@ def overspent(
 
 
 def _leave_out(n: int, more: int) -> str:
-    """What to do where ``more`` of ``n`` labels are left; nothing where none is."""
-    return f" Leave out {n - more} or more." if more else ""
+    """What to do where ``more`` of ``n`` labels are left, or none is."""
+    return (
+        f" Leave out {n - more} or more."
+        if more
+        else " Release no more of these voters: a larger budget promises less."
+    )
 
 
 def _labels(n: int) -> str:
