@@ -50,8 +50,8 @@ RULES: dict[str, Rule] = {
 
 
 def condition(state: State) -> str:
-    """The condition under which the total holds."""
-    return ", and ".join([*released_once.conditions(state), RULES[state.rule].condition(state)])
+    """The condition under which the total holds; empty if none is left beside those of the voters."""
+    return ", and ".join(filter(None, [*released_once.conditions(state), RULES[state.rule].condition(state)]))
 
 
 @usual_arithmetic

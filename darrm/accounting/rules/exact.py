@@ -23,6 +23,8 @@ _CERTIFIED: dict[tuple[object, ...], int] = {}
 
 
 def condition(state: State) -> str:
+    if state.endless:  # the total is that of the voters, whatever is asked
+        return ""
     each = " of each noise" * (len(state.noisy) > 1)
     return (
         f"the number of labels{each} does not depend on what was released; if it does, the budget holds in place of "
