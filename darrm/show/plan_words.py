@@ -321,6 +321,8 @@ def aggregator(plan: Plan) -> str:
     )
     shared = "" if _noisy_max(plan) else "; darrm release-shared needs none, if all its parties follow the protocol"
     trusted = f"The aggregator, who receives them, must be trusted with them{shared}."
+    if plan.aggregator <= plan.spent:
+        trusted = "The guarantee of the labels holds against the aggregator too, who receives them."
     if plan.voters == "fixed":
         return f"{together}, from voters of {epsilon} each, over all answers of the voter together. {trusted}"
     return f"{together}, from votes of {epsilon} each. {trusted}"

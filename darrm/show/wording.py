@@ -181,6 +181,8 @@ def of_bits(design: Design) -> str:
 
     if not design.problem.binary or design.bits > MOST_BITS or math.isinf(design.gap):
         return ""
+    if not design.bits:
+        return " No noise is added: all probabilities are 0 or 1."
     return f" All probabilities are multiples of 2^-{design.bits}; that distance includes what rounding to them cost."
 
 
