@@ -144,7 +144,7 @@ def fails() -> list[str]:
     three, forgets = ([math.log(x / y) for x, y in pairs(3, 0.0, forgets)] for forgets in (False, True))
     again = [math.log((x - DELTA) / y) for x, y in pairs(25, 9.0, False)]
     return [
-        "100 labels of the plain majority of 25 voters that randomize as stated cost at most "
+        "100 labels of the plain majority of 25 voters that randomize as stated, without colluders, cost at most "
         f"{at_least(known.upper, 4)}, and at least {at_most(known.lower, 4)}; one label costs at most "
         f"{at_least(one.upper, 3)}.",
         "If the other voters keep and repeat their votes (RAPPOR's permanent response), 12 true answers of each kind "
