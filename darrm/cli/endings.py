@@ -207,8 +207,8 @@ def _values(text: str) -> list[str]:
 def meant(typed: str, command: click.Command) -> list[str]:
     """The options of a command that an unknown one can stand for, by the first rule that finds one; at most three.
 
-    These are another case or order of words, or _ for -; what was not typed to its end; that behind a further word, and more than one;
-    that without a word typed before it.
+    These are another case or order of words, or _ for -; what was not typed to its end; that behind a further word, and
+    more than one; that without a word typed before it.
     """
     options = [option for one in command.params if isinstance(one, click.Option) for option in one.opts]
     word, names = _plain(typed), {option: _plain(option) for option in options}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from darrm.problem.groups import ByGroups
 
 _NEAR_PRICE = 2.0
+_MUCH, _LIKELY = 20.0, 1e-2  # epsilon of a vote that is hardly private, and delta that is no small probability
 _MOST, _ALL = 0.75, 0.995  # of labels that are one answer
 _VISIBLE = 5e-5  # of error rates in print
 RATE_HEADS = ("rule", "error rate", DISAGREEMENT)
@@ -191,6 +192,15 @@ def remarks(plan: Plan) -> list[str]:
     cost = math.nan if plan.problem.none else getattr(plan.chosen, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost of a label, {cost:.4f}, in place of the label error rate.")
+    if _MUCH < plan.vote_epsilon < math.inf:
+        said.append(
+            f"Votes of epsilon {exactly(plan.vote_epsilon)} are hardly private: epsilon is in nats, and not in percent."
+        )
+    if plan.total_delta >= _LIKELY:
+        said.append(
+            f"A total delta of {exactly(plan.total_delta)} allows a release that reveals a record with that probability. "
+            "Choose it far below one divided by the number of records."
+        )
     if plan.near_chance or plan.mostly_none:
         better = ["ask fewer queries", "raise the privacy budget"]
         better += ["check whether fewer voters are affected (max_affected)"] * (plan.problem.max_affected > 1)

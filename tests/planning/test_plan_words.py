@@ -247,6 +247,16 @@ def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
     assert 0.98 * total < optimal(printed, 0.0, 200, 1e-6).epsilon <= total
 
 
+@pytest.mark.parametrize(("epsilon", "delta", "said"), [(1.0, 1e-6, 0), (80.0, 1e-6, 1), (80.0, 0.1, 2)])
+def test_an_epsilon_in_percent_and_a_likely_delta_are_pointed_out(epsilon: float, delta: float, said: int) -> None:
+    plan = darrm.plan(
+        K=3, epsilon=epsilon, base_accuracy=0.9, max_affected=1, queries=1, total_epsilon=1, total_delta=delta,
+        voters="fresh", compare=False,
+    )  # fmt: skip
+    remarks = " ".join(plan_words.remarks(plan))
+    assert ("in nats" in remarks) + ("reveals a record" in remarks) == said
+
+
 def test_labels_of_local_noise_by_a_known_randomizer_cost_less_than_their_votes() -> None:
     voters = VoterGroup(3, 1.0, randomizer="randomized response", colluders=0)
     plan = darrm.plan(
