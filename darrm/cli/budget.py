@@ -30,7 +30,7 @@ _TOLERANCE = 1e-3  # relative, of a total, as that of `compose`
     "--noisy-max",
     f"In place of FILE: noisy max with Gaussian noise of this sigma over non-private teachers, for {ANY_NUMBER}.",
 )
-@common.number("--queries", "Number of labels.")
+@common.number("--queries", "Number of labels, whose total is computed to a thousandth of it.")
 @click.option(
     "--total-epsilon",
     type=common.Numbers(),

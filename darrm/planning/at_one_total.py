@@ -86,7 +86,7 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
         for baseline in raised(setting.model, setting.objective):
             rows += compared.raised(baseline)
         near = [row.name for row in rows[1:] if np.abs(setting.stored(row.table) - design.table).max() <= _NEAR]
-        rows[0] = replace(rows[0], setting=f"nearly {near[0]}" if near else "")
+        rows[0] = replace(rows[0], setting=f"nearly {near[0].removeprefix('planned, ')}" if near else "")
         rows += compared.noise_in_votes()
     else:
         bound = max(0.0, design.expected_cost - design.gap)  # all votes may be released, so nothing is better
@@ -95,7 +95,7 @@ def _calibrated(setting: Setting, budget: Budget, design: Design) -> Comparison:
     if budget.voters == "fresh" and setting.base is None:
         totals = setting.votes_totals(budget.queries, budget.delta, "fixed")
         if math.isfinite(max(totals.values())):
-            said = "not for fixed voters: each is private once, for all its answers"
+            said = "if each were private once, for all its answers"
             row = compared.row(f"{plain} of fixed voters", said, setting.majority(), totals)
             rows.append(replace(row, aggregator=row.total))
     each = (budget.queries, budget.epsilon, budget.delta, budget.voters, budget.fallback)

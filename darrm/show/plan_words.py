@@ -198,8 +198,8 @@ def remarks(plan: Plan) -> list[str]:
         )
     if plan.total_delta >= _LIKELY:
         said.append(
-            f"A total delta of {exactly(plan.total_delta)} allows a release that reveals a record with that probability. "
-            "Choose it far below one divided by the number of records."
+            f"A total delta of {exactly(plan.total_delta)} allows a release that reveals a record with that "
+            "probability. Choose it far below one divided by the number of records."
         )
     if plan.near_chance or plan.mostly_none:
         better = ["ask fewer queries", "raise the privacy budget"]
