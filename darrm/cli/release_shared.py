@@ -95,6 +95,7 @@ def command(
     from darrm.cli.outputs import is_taken, refuse_ledger, why_taken
     from darrm.design.loading import load
     from darrm.interop import Parties, shared_labels
+    from darrm.interop.shared import pooling
     from darrm.show.wording import budgets, voters_of
     from darrm.storage.atomic import check_place
     from darrm.storage.kinds import kind_of
@@ -176,11 +177,14 @@ def command(
     wrote = f"Wrote {labels_of} to {out}" if out is not None else f"Opened {labels_of}"
     if out is None and parties.labels_to:
         wrote += f" for {', '.join(parties.labels_to)}"
-    promised = (
-        f"Up to {parties.threshold} of them, who pool what they see, learn labels alone, if all follow the protocol."
-        if M is None
-        else "A trial: this machine has all votes, so nothing was protected."
-    )
+    pooled, more = pooling(design, parties)
+    promised = "A trial: this machine has all votes, so nothing was protected."
+    if M is None:
+        who = f"Up to {pooled} of them, who pool what they see, learn" if pooled else "Each of them learns"
+        promised = f"{who} labels alone, if all follow the protocol."
+    if more and M is None:
+        of = (f"{n} in group {g + 1}" if len(problem.groups) > 1 else f"{n}" for g, n in more.items())
+        promised += f" For up to {parties.threshold} plan with --colluders {' and '.join(of)}."
     common.note(f"{wrote}, drawn over shares of {len(parties.parties)} parties. {promised}")
     if ledger is not None and status is not None:
         remaining = ledger.remaining(design)

@@ -20,6 +20,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,17 +104,75 @@ def circuit_of(design: Design, parties: Parties) -> Circuit:
         raise not_a_design("Labels over shares are drawn from a Design", design)
     if not isinstance(parties, Parties):
         raise refusal("parties", "Parties, made by Parties.of or Parties.read", parties)
+    places = _places(design, parties)
+    return Circuit(design, len(parties.parties), None if design.problem.voters is None else places)
+
+
+def _places(design: Design, parties: Parties) -> list[int]:
+    """The place of each column among the voters of the design."""
     problem = design.problem
     if len(parties.columns) != problem.K:
         raise InputError(f"The design has {problem.K} voters. Got parties with {len(parties.columns)}. {FORM}")
     if problem.voters is None:
-        return Circuit(design, len(parties.parties))
+        return list(range(problem.K))
     columns, voters = list(map(compared, parties.columns)), list(problem.voters)
     if sorted(columns) != sorted(voters):
         raise InputError(
             f"Parties must bring the voters of the design: {shown(voters)}. Got {shown(list(parties.columns))}."
         )
-    return Circuit(design, len(parties.parties), [voters.index(name) for name in columns])
+    return [voters.index(name) for name in columns]
+
+
+class Pooling(NamedTuple):
+    """How many parties may pool what they see, and the labels keep their guarantee against these together.
+
+    Attributes
+    ----------
+    parties : int
+        Fewer than half; with a known randomizer no more than those whose voters are at most the ``colluders`` of each
+        group, because a party knows the votes that it brings.
+    colluders : dict of int to int
+        For each group of a known randomizer with fewer, the ``colluders`` for which fewer than half of the parties may.
+    """
+
+    parties: int
+    colluders: dict[int, int]
+
+
+def pooling(design: Design, parties: Parties) -> Pooling:
+    """How many parties may pool what they see; `InputError` if one that gets labels must not look at its own votes.
+
+    Examples
+    --------
+    Of five parties with a voter each two may pool in general, and one if the noise counts on all voters but one:
+
+    >>> import darrm
+    >>> from darrm.interop.shared import pooling
+    >>> each = [{"name": n, "address": f"{n}.example:11365", "voters": [n]} for n in "abcde"]
+    >>> voters = darrm.VoterGroup(5, 1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    >>> design = darrm.solve(darrm.DecisionProblem([voters], 0.5), objective=darrm.objectives.truth([0.8]))
+    >>> pooling(design, darrm.interop.Parties.of(each))
+    Pooling(parties=1, colluders={0: 2})
+    """
+    groups, most = design.problem.groups, parties.threshold
+    known = [] if parties.voters else [g for g, group in enumerate(groups) if group.randomizer is not None]
+    of_voter = np.repeat(np.arange(len(groups)), [group.count for group in groups])[_places(design, parties)]
+    ends = np.cumsum([0, *(len(party.voters) for party in parties.parties)]).tolist()
+    brought = np.array([np.bincount(of_voter[i:j], minlength=len(groups)) for i, j in pairwise(ends)])
+    for g in known:
+        most_of_one = max(parties.receivers, key=lambda i: brought[i, g])
+        count, allowed = int(brought[most_of_one, g]), groups[g].colluders
+        if count > allowed:
+            raise InputError(
+                f"Party {parties.parties[most_of_one].name} knows the votes of its {count} voters, and the noise "
+                f"counts on the randomness of all voters but {allowed}: the labels would not keep their guarantee "
+                f"against it. Plan with colluders of {count} or more (--colluders)."
+            )
+    together = {g: np.sort(brought[:, g])[::-1].cumsum() for g in known}  # of the parties that bring most
+    while most and any(of_group[most - 1] > groups[g].colluders for g, of_group in together.items()):
+        most -= 1
+    enough = {g: int(of_group[parties.threshold - 1]) for g, of_group in together.items()}
+    return Pooling(most, {g: count for g, count in enough.items() if count > (groups[g].colluders or 0)})
 
 
 class SharedBlock(NamedTuple):
@@ -177,7 +236,8 @@ def shared_labels(
     Raises
     ------
     InputError
-        If an argument cannot be used. If a vote is not one: it names row and column.
+        If an argument cannot be used. If a vote is not one: it names row and column. If a party brings more voters of
+        a known randomizer than the ``colluders`` of the design.
     PartyError
         If another party stopped or was late, or has another design, other rows or settings; or if the total of the
         ledger takes too long, before it is charged.
@@ -206,6 +266,7 @@ def shared_labels(
     0
     """
     circuit, me = circuit_of(design, parties), parties.index(party)
+    pooling(design, parties)
     if parties.voters and circuit.inputs > 1:
         raise InputError(_TWO)
     if OwnVotes(design, public):

@@ -19,6 +19,7 @@ import darrm
 from darrm.cli import main
 from darrm.errors import InputError, MissingExtraError, PartyError
 from darrm.interop import Parties, shared_labels, shared_talk, split_votes
+from darrm.interop.shared import pooling
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("mpyc") is None, reason="MPyC is not installed: darrm[shared]"),
@@ -366,6 +367,31 @@ def test_other_versions_of_mpyc_are_refused(found: str, monkeypatch: pytest.Monk
     parties = Parties.of([{"name": n, "address": f"{n}:1", "voters": [n]} for n in "abc"])
     with pytest.raises(MissingExtraError, match=rf"MPyC 0\.11, .* Got {found}\. Run"):
         next(shared_labels(NOISY, [ALL[:, :1]], parties, "a"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "colluders", "expected"),
+    [
+        ("a b c d e", 1, (1, {0: 2})),
+        ("a b c d e", 2, (2, {})),
+        ("ab c d e -", 2, (1, {0: 3})),
+        ("ab cd e", 1, "Party p0 knows the votes of its 2 voters"),
+        ("e a bcd", 1, "Party p2 knows the votes of its 3 voters"),
+        ("all e- a- -", 0, (1, {})),
+    ],
+)
+def test_parties_that_pool_are_no_more_than_the_colluders(columns: str, colluders: int, expected: Any) -> None:
+    shares = columns.startswith("all ")
+    each = [party.strip("-") if not shares else "" for party in columns.removeprefix("all ").split()]
+    made = [{"name": f"p{i}", "address": f"127.0.0.1:{9000 + i}", "voters": [*own]} for i, own in enumerate(each)]
+    parties = Parties.of(made, voters=[*"abcde"] if shares else ())
+    known = darrm.VoterGroup(5, 1.0, max_affected=1, randomizer="randomized response", colluders=colluders)
+    design = darrm.Design(darrm.DecisionProblem([known], 1.01), [0, 0, 0, 1, 1, 1], darrm.objectives.truth([0.7]))
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=rf"{expected}.* Plan with colluders of \d or more"):
+            pooling(design, parties)
+    else:
+        assert pooling(design, parties) == expected
 
 
 def test_labels_go_to_parties_alone() -> None:
