@@ -48,7 +48,7 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
         reaches,
         kind,
         *([f"The guarantee holds if {known}"] if known else []),
-        _INDEPENDENT,
+        *([] if without_privacy(setting.groups) else [_INDEPENDENT]),
         *([_all_vote(setting)] if open_to_all else []),
         _again(setting, budget, spent),
         *_figures_rest(setting, f"{goal}{beside}"),

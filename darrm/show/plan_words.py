@@ -329,7 +329,10 @@ def aggregator(plan: Plan) -> str:
         f"All votes together are ({at_least(plan.aggregator)}, {exactly(plan.total_delta)})-DP for any one record"
         + " at a voter that does not collude" * any(group.colluders for group in problem.groups)
     )
-    shared = "" if _noisy_max(plan) else "; darrm release-shared needs none, if all its parties follow the protocol"
+    shared = (
+        "; darrm release-shared needs none, if all its parties follow the protocol and fewer than half of them pool"
+    )
+    shared = "" if _noisy_max(plan) else f"{shared} what they see"
     trusted = f"The aggregator, who receives them, must be trusted with them{shared}."
     if plan.aggregator <= plan.spent:
         trusted = "The guarantee of the labels holds against the aggregator too, who receives them."

@@ -103,8 +103,8 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
             private, once = f"{known},", False
         else:
             private = f"{known}, {private}"
-    if voters is not None and without_privacy(problem.groups):
-        private = "the output noise of every label is fresh, whether voters are fresh or fixed,"
+    if without_privacy(problem.groups):  # then votes may depend on each other: no vote is trusted with anything
+        private = f"the output noise of every label is fresh{', whether voters are fresh or fixed,' * bool(voters)}"
     affected = f"at most {counted(problem.max_affected, 'voter')}{_of_groups(problem)}"
     if len(problem.kinds) == len(problem.groups) > 1 and problem.max_affected > 1:
         affected += ", all of one group"
