@@ -36,7 +36,7 @@ def overspent(
     state: State, account: Account, n: int, why: str, more: int | None = None, alone: str = ""
 ) -> BudgetError:
     """The refusal of ``n`` more uses, where ``more`` labels are left; None if that is not counted."""
-    remedy = _leave_out(n, more or 0)
+    remedy = "" if more is None else _leave_out(n, more)
     if isinstance(account, Other):
         what = f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
         what += "" if account.guarantee else f" under {state.adjacency}"  # as dp-accounting composes it there
@@ -49,11 +49,8 @@ def overspent(
 
 def _leave_out(n: int, more: int) -> str:
     """What to do where ``more`` of ``n`` labels are left, or none is."""
-    return (
-        f" Leave out {n - more} or more."
-        if more
-        else " Release no more of these voters: a larger budget promises less."
-    )
+    stop = " Release no more of these voters: a larger budget promises less."
+    return f" Leave out {n - more} or more." if more else stop
 
 
 def _labels(n: int) -> str:
