@@ -47,7 +47,7 @@ class Family(NamedTuple):
         Maps the parameter > 0 to probabilities of answers: for two answers those of answer 1, else as in a `Design`.
     guess, most : float
         The first parameter to try, and the largest one, with nearly no noise. At a 10,000th of it a label must be
-        almost independent of the votes. A comparison looks at both ends where no table below ``most`` is the answer.
+        almost independent of the votes. Searches look at both ends where no table below ``most`` is the answer.
     said : callable
         The parameter in words. It is rounded towards more noise: up where a larger one is more noise (`at_least`), down
         where a larger one is less (`at_most`).
@@ -145,16 +145,24 @@ class Baseline:
         family = self.family(problem, objective)
         found = least_noise(family, problem)
         if found is None or found[0] == family.said(family.most):  # as of any family whose noise grows
-            self._check_ends(family, problem)
+            self.check_ends(family, problem)
         return {} if found is None else {self.name: found}
 
-    def _check_ends(self, family: Family, problem: ByGroups) -> None:
-        """`InputError` unless there is nearly no noise at `Family.most`, and more at a small part of it."""
+    def check_ends(self, family: Family, problem: ByGroups) -> None:
+        """`InputError` unless there is nearly no noise at `Family.most`, and more at a small part of it.
+
+        Searches look where no table below ``most`` is their answer.
+        """
         much, little = (family.table(family.most * share) for share in (_MUCH_NOISE, 1.0))
         over = None if problem.binary else tuple(range(little.ndim - 1))
         by_much, by_little = (float(np.ptp(table, axis=over).max()) for table in (much, little))
-        sure = float(max(little.max(), (1 - little).max() if problem.binary else 0.0))
-        if sure < _SURE or by_little < by_much - _ROUNDING:
+        if by_much == by_little == 0:  # votes that favour no answer, or classes alike of one voter
+            return
+        surest = [np.maximum(one, 1 - one) if problem.binary else one.max(axis=-1) for one in (much, little)]
+        # Without noise the rows of classes alike all have the same sure answer, so either may grow.
+        noisier = by_little < by_much - _ROUNDING and surest[1].mean() < surest[0].mean() + _ROUNDING
+        sure = float(surest[1].max())
+        if sure < _SURE or noisier:
             raise InputError(
                 f"The baseline {self.name!r} must have nearly no noise at Family.most, {family.most:g}, and most noise "
                 f"at small parameters. Its surest label there has the probability {sure:.3g}; between votes "

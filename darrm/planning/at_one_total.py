@@ -155,6 +155,8 @@ class _Compared:
         family = baseline.family(self.setting.model, self.setting.objective)
         near = as_costly(self.setting, family, self.cost)
         found = self._largest(family, family.guess if near is None else near)
+        if not found or found[0][0] == family.said(family.most):
+            baseline.check_ends(family, self.setting.model)
         if family.mixed is not None and near is not None:
             mixed = family.mixed(near)
             found = found + self._largest(mixed, mixed.guess)

@@ -340,10 +340,15 @@ class _Search:
             best, start, least = self._least(), min(family.guess, family.most), 0.0
             if best < math.inf:
                 equal = as_costly(setting, family, best)
-                if equal is None or budget.cost(label(equal)) > budget.epsilon:
+                if equal is None:
+                    baseline.check_ends(family, setting.model)
+                    continue
+                if budget.cost(label(equal)) > budget.epsilon:
                     continue
                 start = least = equal
             spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first, enough=enough)
+            if spent is None or spent.parameter >= family.most:
+                baseline.check_ends(family, setting.model)
             if spent is not None:
                 self._take_table(spent.release.table)
 

@@ -10,11 +10,14 @@ from cases import thorough
 
 import darrm
 from darrm import VoterGroup, objectives
-from darrm.baselines import confident, constant_noise, flipped_votes, random_votes
+from darrm.accounting.search import Budget
+from darrm.baselines import confident, constant_noise, flipped_votes, gaussian, random_votes
 from darrm.baselines.baseline import Baseline, Family, SolvedBaseline, by_counts, least_noise
 from darrm.baselines.registry import BASELINES, PLANNED, raised
 from darrm.design.rules import cost_of
 from darrm.errors import InputError
+from darrm.planning import at_one_total, designs
+from darrm.planning.setting import Setting
 from darrm.problem import encodings
 from darrm.problem.counts import count_vectors, sorted_counts
 from darrm.problem.decision import AnyProblem
@@ -143,6 +146,44 @@ def test_a_family_that_is_none_is_refused_by_name(chances: Any, said: str) -> No
     problem = darrm.DecisionProblem([VoterGroup(7, 1.0)], 1.0)
     with pytest.raises(InputError, match=f"aseline 'mine'.*{said}"):
         Baseline("mine", family, "nobody").tables(problem, TRUTH, 9.0)
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("chances", "most"),
+    [(lambda counts, x: softened(counts, 1 / x), 20.0), (softened, 0.05)],
+    ids=["grows", "most"],
+)
+def test_at_a_total_such_a_family_is_refused_too(chances: Any, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def family(problem: ByGroups, objective: objectives.Objective) -> Family:
+        return Family(by_counts(problem, chances), most / 40, most, "x = {}".format)
+
+    setting, budget = Setting((VoterGroup(7, math.inf),), 1, "replace-one", 2, TRUTH), Budget(20, 3.0, 1e-6, "fresh")
+    for module, name in ((designs, "tried"), (at_one_total, "raised")):
+        monkeypatch.setattr(module, name, lambda *_: [Baseline("mine", family, "nobody")])
+    said = r"baseline 'mine' must have nearly no noise at Family\.most"
+    design = darrm.solve(setting.problem(0.1), objective=TRUTH)
+    with pytest.raises(InputError, match=said):
+        designs.planned(setting, budget)
+    with pytest.raises(InputError, match=said):
+        at_one_total.at_one_total(setting, budget, design)
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("baseline", "K", "accuracy", "none"),
+    [
+        (gaussian.BASELINE, 3, 0.6, 0.3),
+        (constant_noise.BASELINE, 2, 0.5, 0.9),
+        (confident.BASELINE, 1, 0.7, 0.3),
+    ],
+    ids=["all rows sure", "no answer better", "one row"],
+)
+def test_a_good_family_is_not_refused_where_votes_hardly_matter(
+    baseline: Baseline, K: int, accuracy: float, none: float
+) -> None:
+    problem = darrm.DecisionProblem([VoterGroup(K, 1.0)], 1.0, none=True)
+    baseline.check_ends(baseline.family(problem, objectives.truth([accuracy], none=none)), problem)
 
 
 def test_a_table_of_two_classes_for_three_names_its_baseline() -> None:
