@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +37,18 @@ class Objective:
 
     kind: ClassVar[str]
     assumed: ClassVar[str] = "the objective"  # the parts of an expected cost that the user provides
+
+    def __init_subclass__(cls, **others: Any) -> None:
+        """Costs are looked at where a class makes them: solves, plans and comparisons all take them from there."""
+        super().__init_subclass__(**others)
+        for name in ("costs", "costs_at"):
+            if name in vars(cls):
+                setattr(cls, name, _checked(vars(cls)[name]))
+
+    @property
+    def called(self) -> str:
+        """The objective in refusals of what it returns."""
+        return f"the objective {getattr(self, 'kind', type(self).__name__)!r}"
 
     @property
     def held(self) -> str:
@@ -85,6 +98,19 @@ class Objective:
     def as_dict(self) -> dict[str, object]:
         """The objective as plain values, for files: ``{"kind": ..., parameters}``."""
         raise TypeError("Objective is abstract: make one with truth, rule or costs.")
+
+
+def _checked(made: Callable[..., object]) -> Callable[..., Array]:
+    """`Objective.costs` or `Objective.costs_at` that return finite costs of the right shape, or are refused by name."""
+
+    @wraps(made)
+    def costs(self: Objective, problem: ByGroups, counts: ArrayLike | None = None) -> Array:
+        found: Any = made(self, problem) if counts is None else made(self, problem, counts)
+        rows = problem.table_shape if counts is None else np.shape(counts)[:1]
+        hint = "Return the cost of each answer at each vector of counts."
+        return array(f"Costs of {self.called}", found, (*rows, problem.n_answers), hint=hint)
+
+    return costs
 
 
 def check_size(problem: ByGroups) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import reduce
-from typing import ClassVar, Self
+from functools import reduce, wraps
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +18,26 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.printed import counted
 from darrm.objectives.multinomials import multinomial
 from darrm.objectives.objective import Objective, check_size, checked_counts
+from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import Counts, count_vectors
 from darrm.problem.groups import ByGroups
 
 SAME = 1e-12  # relative, of numbers that rounding alone may have set apart
 _SUMS_TO_1 = 1e-9
+_ROUNDING = 1e-6  # of all probabilities of truth and counts together
+_LISTED = 10_000  # vectors of counts, up to which those of an objective's own `joint` are added up
+
+
+def _summing_to_1(made: Callable[[Any, ByGroups], Array]) -> Callable[[Any, ByGroups], Array]:
+    """`OfVoters.chances` that return probabilities of all truths and counts, or are refused by name."""
+
+    @wraps(made)
+    def chances(self: OfVoters, problem: ByGroups) -> Array:
+        found = made(self, problem)
+        self._check_sum(found, problem)
+        return found
+
+    return chances
 
 
 class OfVoters(Objective):
@@ -49,6 +64,11 @@ class OfVoters(Objective):
     none: float | None  # what the further answer "none" costs at all counts
     kind: ClassVar[str]
     assumed: ClassVar[str] = "the accuracy"
+
+    def __init_subclass__(cls, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        if "chances" in vars(cls):
+            setattr(cls, "chances", _summing_to_1(cls.chances))  # noqa: B010  # mypy: no assignment to a method
 
     @property
     def held(self) -> str:
@@ -86,7 +106,21 @@ class OfVoters(Objective):
             )
         own = self._spelled(problem.n_classes)
         own.check_answers(problem)
+        by_itself = type(own).joint is OfVoters.joint and abs(sum(own.prior or ()) - 1) <= _ROUNDING
+        if not by_itself and math.prod(problem.table_shape) <= _LISTED:
+            self._check_sum(own.joint(all_votes(problem)), problem)
         return own
+
+    def _check_sum(self, chances: Array, problem: ByGroups) -> None:
+        """`InputError` unless these are probabilities of all truths and counts."""
+        name, hint = f"Probabilities of {self.called}", "Return Pr[truth = y, n] for each truth y and counts n."
+        if not isinstance(chances, np.ndarray):
+            raise refusal(name, "a numpy array", chances, hint)
+        each = chances.reshape(len(chances), -1) if chances.ndim else chances
+        shape = problem.n_classes, math.prod(problem.table_shape)
+        total = array(name, each, shape, -_ROUNDING, ends="[)", hint=hint).sum()
+        if abs(total - 1) > _ROUNDING:
+            raise InputError(f"{name} must sum to 1 over all truths and counts. Got {total:.6g}. {hint}")
 
     def _check_groups(self, number: int) -> None:
         if len(self.confusion) != number:
@@ -94,6 +128,7 @@ class OfVoters(Objective):
                 f"accuracy must have one entry for each of {counted(number, 'group')}. Got {len(self.confusion)}."
             )
 
+    @_summing_to_1
     def chances(self, problem: ByGroups) -> Array:
         """Pr[truth = y, n] for all counts n; shape (n_classes, *problem.table_shape), sums to 1."""
         check_size(problem)

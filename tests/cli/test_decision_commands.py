@@ -17,6 +17,7 @@ import darrm
 from darrm.cli import main
 from darrm.cli.problem import take_asked
 from darrm.cli.solve import command
+from darrm.show.typed import goals
 from darrm.votes import csv as votes_csv
 
 GROUPS = ["--group", "4:1.0", "--group", "7:0.2", "--total-epsilon", "1.4"]
@@ -645,7 +646,7 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
         ({"--max-affected": "4"}, "--max-affected must be an integer in [1, 3]"),
         ({"--delta": "1"}, "delta must be in [0, 1)"),
-        ({"--objective": "tv"}, "--objective must be truth, plurality, majority, dissent, at-least:K or weights"),
+        ({"--objective": "tv"}, f"--objective must be {goals()} for groups"),
         ({"--objective": "at-least:x"}, "k must be an integer"),
         ({"--objective": "weights:1,2"}, "one weight for each of 1 group"),
         ({"--prior": ".5,.6"}, "prior must be probabilities that sum to 1"),
