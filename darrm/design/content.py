@@ -82,9 +82,15 @@ def check_writable(problem: DecisionProblem) -> None:
         most += lists * (_PER_LIST + 2 * level)
         lists *= count
     if most > MAX_BYTES:
+        fewer = "Do without --out, or take fewer voters."
+        if problem.n_classes > 2:
+            fewer = (
+                "Take fewer voters or fewer classes, or release these votes without a table, by noisy max "
+                "(darrm.mechanisms.GaussianNoisyMax). Without --out there is nothing to release by."
+            )
         raise InputError(
             f"A design file for {entries:,} vectors of votes can have {most:,} bytes; at most {MAX_BYTES:,} can be "
-            "read again. Do without --out, or take fewer voters."
+            f"read again. {fewer}"
         )
 
 

@@ -373,13 +373,19 @@ def test_a_design_file_is_no_larger_than_is_said_before_the_solve(
             content.check_writable(problem)
 
 
-def test_solve_refuses_such_a_file_before_the_work(
+def test_commands_refuse_such_a_file_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("darrm.design.solve.variables", None)  # not called
     group = ["--group", "1000000:1", "--max-affected", "1", "--total-epsilon", "1", "--accuracy", "0.6"]
     assert main(["solve", *group, "--out", str(tmp_path / "d.json")]) == 2
     assert "can be read again. Do without --out, or take fewer voters." in capsys.readouterr().err
+    monkeypatch.setattr("darrm.planning.planner.plan", None)
+    group = ["--group", "25:inf", "--classes", "8", "--total-epsilon", "3", "--accuracy", "0.6", "--queries", "20"]
+    group += ["--total-delta", "1e-6"]
+    assert main(["plan", *group, "--out", str(tmp_path / "d.json")]) == 2
+    said = r"Take fewer voters or fewer classes, or release .* by noisy max \(darrm\.mechanisms\.GaussianNoisyMax\)"
+    assert re.search(said, capsys.readouterr().err)
     assert list(tmp_path.iterdir()) == []
 
 
