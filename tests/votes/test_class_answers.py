@@ -73,6 +73,7 @@ def test_digits_that_are_names_of_others_are_not_read_as_numbers(path: Path, nam
 def test_cells_that_are_no_class(path: Path, monkeypatch: pytest.MonkeyPatch, bad: str, size: int) -> None:
     monkeypatch.setattr(votes_csv, "_BLOCK", size)
     hint = r" Classes are numbered from 0: pass 0 to 2\." if bad in ("3", "03", " 3") else ""
+    hint = r" Name the classes where the design is planned or solved, as in --classes .*" if bad.isalpha() else hint
     hint = r" Voters may be absent if the design was solved with --absent; .*" if bad in ("-1", "", "nan") else hint
     path.write_text(f"a,b,label\n0,2,1\n1,{bad},2\n", encoding="utf-8")
     with pytest.raises(darrm.InputError, match=rf"line 3, column b: A vote must be 0, 1 or 2\. Got '{bad}'\.{hint}$"):
@@ -93,7 +94,7 @@ def test_what_is_allowed_is_said_in_few_words(path: Path) -> None:
     path.write_text("a\n0\nx\n", encoding="utf-8")
     for names, said in (
         (THREE, "must be no, may be or yes. Got 'x'"),
-        (NUMBERS[11], "must be an integer from 0 to 10. Got 'x'"),
+        (NUMBERS[11], "must be an integer from 0 to 10. Got 'x'. Name the classes .* as in --classes a,b,c, or"),
         (tuple(f"c{i}" for i in range(200)), "must be one of 200 names: c0, c1, .*, c11 and so on. Got 'x'"),
     ):
         with pytest.raises(darrm.InputError, match=f"line 3, column a: A vote {said}"):
