@@ -127,6 +127,10 @@ def command(
         if out is not None and not overwrite and is_taken(out):
             known = ((block.ids if block.has_ids else None, b"") for block in blocks)
             raise why_taken(out, "", ledger, design, known, again=again)
+        if votes_path.is_file() or not votes_path.exists():  # a pipe can be read once
+            checked = read() if M is None else read(voters=parties.columns)
+            for _ in checked if mine else _no_votes(votes_path):
+                pass  # so that a fault is named by the file, and not as late parties or after labels are opened
         if M is not None:
             shared = ("--rows", rows) if rows is not None else ()
             also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public, *["--tls"] * tls)

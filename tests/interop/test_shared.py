@@ -289,6 +289,35 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert sorted(path.name for path in folder.iterdir() if path.suffix == ".part") == []
 
 
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (None, "votes.csv could not be read: No such file or directory"),
+        (["id,b,c", "r1,1,0"], "It has none for 'a'"),
+        (["id,a", "r1,1", "r2,0", "r3,7"], "line 4, column a: A vote must be 0 or 1. Got '7'"),
+        (["id,a", "r1,1", "r1,0"], "has the id 'r1' twice"),
+    ],
+    ids=["file", "columns", "votes", "ids"],
+)
+def test_the_command_looks_at_the_votes_before_anything_connects(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    rows: list[str] | None,
+    said: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("darrm.interop.shared.connected", None)  # not called
+    parties = [{"name": n, "address": f"127.0.0.1:{1024 + i}", "voters": [n]} for i, n in enumerate("abc")]
+    Path("parties.json").write_text(json.dumps({"parties": parties}))
+    if rows is not None:
+        Path("votes.csv").write_text("\n".join(rows))
+    shared = ["release-shared", "majority.json", "--parties", "parties.json", "--party", "a", "--votes", "votes.csv"]
+    assert main(shared) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("parties", "message"),
     [
