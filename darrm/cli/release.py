@@ -321,7 +321,7 @@ def _of_one_label(made: Design | Noisy, *, in_ledger: bool) -> tuple[dict[str, A
         from darrm.accounting.noisy_max import has_exact_total
 
         nothing = {"epsilon_of_one_label": None, "delta_of_one_label": None}
-        noise = f"Noise of each count: Gaussian, sigma {made.sigma:.6g}{wording.of_check(made)}."
+        noise = f"Noise of each count: Gaussian, sigma {wording.exactly(made.sigma)}{wording.of_check(made)}."
         votes = made.problem
         if in_ledger or (votes and not has_exact_total(votes.K, votes.n_classes, made.max_affected)):
             votes = None  # the total of a ledger, and of votes that cannot be listed, is for any votes

@@ -73,10 +73,10 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     drawn = None if objective is None else _Drawn(model, objective)
     try:
         with ends_at(budget.until):
-            found: list[Noisy] = [GaussianNoisyMax(any_votes_sigma(*total, model.max_affected), **held)]
+            found: list[Noisy] = [GaussianNoisyMax(_short(any_votes_sigma(*total, model.max_affected)), **held)]
             if model.none and drawn is not None:
-                sigma = any_votes_sigma(*total, model.max_affected, WIDER)
-                found.append(ConfidentNoisyMax(drawn.threshold(sigma), WIDER * sigma, sigma, **held))
+                sigma = _short(any_votes_sigma(*total, model.max_affected, WIDER))
+                found.append(ConfidentNoisyMax(drawn.threshold(sigma), _short(WIDER * sigma), sigma, **held))
                 found.sort(key=drawn.cost)
             chosen = found[0]
             spent = _spent(chosen, budget)
@@ -111,6 +111,11 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
     )
 
 
+def _short(sigma: float) -> float:
+    """The noise that is needed, rounded up to digits that are printed everywhere: who types them has enough of it."""
+    return float(at_least(sigma))
+
+
 def _spent(mechanism: Noisy, budget: Budget) -> float:
     """The total of its labels, for any number of votes and classes."""
     given = (getattr(mechanism, name) for name in mechanism._parameters)
@@ -137,7 +142,7 @@ def _compared(drawn: _Drawn, budget: Budget, found: Sequence[Noisy], spent: floa
         rows.append(row(name, _given(mechanism), mechanism, compose(mechanism, queries, delta=delta).upper))
     mechanism = GaussianNoisyMax(gnmax_sigma(budget.epsilon, delta) * math.sqrt(queries))
     total = compose(mechanism, queries, delta=delta).upper
-    said = f"{_given(mechanism)}, which that bounds by {exactly(budget.epsilon)}"
+    said = f"{_given(mechanism)}: epsilon {exactly(budget.epsilon)} by Renyi DP"
     rows.append(row(BY_PAPER, said, mechanism, total))
     return Comparison(tuple(rows), queries, budget.epsilon, delta, budget.voters)
 
@@ -145,7 +150,7 @@ def _compared(drawn: _Drawn, budget: Budget, found: Sequence[Noisy], spent: floa
 def _given(mechanism: Any) -> str:
     """The parameters of its noise, in words, rounded towards more noise."""
     rounded = {name: at_least if "sigma" in name else at_most for name in mechanism._parameters}
-    return ", ".join(f"{name} {towards(getattr(mechanism, name), 4)}" for name, towards in rounded.items())
+    return ", ".join(f"{name} {towards(getattr(mechanism, name))}" for name, towards in rounded.items())
 
 
 class _Held(TypedDict):

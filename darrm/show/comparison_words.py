@@ -151,9 +151,10 @@ def _at_least(comparison: Comparison) -> str:
     if not comparison[0].expected_cost - bound >= 5e-5:  # nor NaN
         return ""
     *_, cost = _of_labels(comparison)
+    planned = rate(comparison[0].expected_cost, comparison.draws)
     return (
-        f" No table by which all labels of these votes are drawn within the budget has a {cost} below "
-        f"{at_most(bound, 4)}."
+        f" A table by which all labels of these votes are drawn within the budget has a {cost} of at least "
+        f"{at_most(bound, 4)}; the plan, at {planned}, may be that far from the best."
     )
 
 

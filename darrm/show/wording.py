@@ -126,7 +126,7 @@ def of_check(mechanism: object) -> str:
     if sigma is None:
         return ""
     threshold: float = getattr(mechanism, "threshold", 0.0)
-    return f'; "none" where the largest count with noise of sigma {sigma:.6g} is below {threshold:.6g}'
+    return f'; "none" where the largest count with noise of sigma {exactly(sigma)} is below {threshold:.6g}'
 
 
 def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 1) -> str:

@@ -165,7 +165,7 @@ def test_it_is_below_the_plan_and_said(capsys: pytest.CaptureFixture[str]) -> No
     bound, cost = plan["cost_at_least"], plan["design"]["expected_cost"]
     assert 0.9 * cost < bound < cost
     assert darrm.cli.main([*asked.split(), "--voters", "fresh"]) == 0
-    assert f"within the budget has a label error rate below {math.floor(bound * 1e4) / 1e4}" in " ".join(
+    assert f"within the budget has a label error rate of at least {math.floor(bound * 1e4) / 1e4}" in " ".join(
         capsys.readouterr().out.split()
     )
 

@@ -58,6 +58,9 @@ def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classe
     assert plan.comparison is not None
     assert plan.comparison.called == "non-private"
     planned, *others = plan.comparison
+    short = f"{plan.chosen.sigma:.6g}"
+    assert float(short) == plan.chosen.sigma  # so who types the noise in print has as much
+    assert planned.setting.endswith(f"sigma {short}")
     assert (planned.total, planned.wrong) == (plan.spent, plan.wrong)
     assert [row.name for row in others][1:] == ["permute-and-flip", "exponential mechanism", others[-1].name]
     assert all(7.9 < row.total <= 8 for row in others[:-1])
