@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from darrm.numerics.printed import at_least, at_most
 from darrm.show import figures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -16,6 +18,20 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def shown(value: Any) -> str:
     """A cell as text; floats to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def above(value: float, places: int = 3) -> str:
+    """An upper bound, or the noise that is needed, rounded up."""
+    return f"{float(at_least(value, _digits(value, places))):.{places}f}"
+
+
+def below(value: float, places: int = 3) -> str:
+    """A lower bound, rounded down."""
+    return f"{float(at_most(value, _digits(value, places))):.{places}f}"
+
+
+def _digits(value: float, places: int) -> int:
+    return max(1, places + 1 + math.floor(math.log10(value))) if value > 0 else 1
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -6,7 +6,8 @@ Takes: three minutes, --quick a minute. --docs writes docs/howto/pate.md.
 
 Queries, noise, thresholds and delta are those of the published scripts (generate_table.sh of
 tensorflow/privacy, research/pate_2018). Answers and data-dependent totals are those of Table 1. All
-other totals hold for any votes, with a cap on answers at the paper's number.
+other totals hold for any votes: with a cap on answers at the paper's number, which must be fixed in
+advance, unless the column says "no cap".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from darrm.accounting import compose
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pages import DOCS, put, table
+from pages import DOCS, above, put, table
 
 PAGE = DOCS / "howto" / "pate.md"
 
@@ -60,21 +61,23 @@ def row(name: str) -> dict[str, Any]:
     noise = study.threshold, study.sigma_check, study.sigma
     total = compose(ConfidentNoisyMax(*noise, answers=study.answers), study.queries, delta=study.delta)
     labels = compose(GaussianNoisyMax(study.sigma), study.answers, delta=study.delta)
+    free = compose(ConfidentNoisyMax(*noise), study.queries, delta=study.delta)
     exact = ""
     if study.K is not None:
-        free = ConfidentNoisyMax(*noise, K=study.K, classes=2)
-        exact = f"{compose(free, study.queries, delta=study.delta).upper:.3f}"
+        all_vote = ConfidentNoisyMax(*noise, K=study.K, classes=2)
+        exact = above(compose(all_vote, study.queries, delta=study.delta).upper)
     return {
         "data": name,
         "queries / answers": f"{study.queries:,} / {study.answers:,}",
         "T, sigma_check, sigma": f"{study.threshold:g}, {study.sigma_check:g}, {study.sigma:g}",
         "delta": f"{study.delta:g}",
         "paper, for its votes": f"{study.told:.2f}",
-        "Renyi DP, as the paper converts it": f"{renyi(study):.3f}",
-        "Renyi DP": f"{total.bounds['Renyi DP']:.3f}",
-        "Gaussian DP": f"{total.bounds['Gaussian DP']:.3f}",
-        "darrm": f"{total.upper:.3f}",
-        "labels alone": f"{labels.upper:.3f}",
+        "Renyi DP, as the paper converts it": above(renyi(study)),
+        "Renyi DP": above(total.bounds["Renyi DP"]),
+        "Gaussian DP": above(total.bounds["Gaussian DP"]),
+        "darrm": above(total.upper),
+        "labels alone": above(labels.upper),
+        "darrm, no cap": above(free.upper),
         "two classes, 250 teachers, no cap": exact,
         "seconds": f"{time.process_time() - start:.2g}",
     }

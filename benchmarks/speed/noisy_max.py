@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
-from pages import DOCS, put, table
+from pages import DOCS, above, put, table
 
 TOTALS = [(40.0, 1000, 1e-5), (40.0, 10_000, 1e-5), (1000.0, 10**6, 1e-8)]
 
@@ -105,7 +105,7 @@ def measured(name: str, given: list[Any]) -> dict[str, Any]:
     task, start = TASKS[name](*given), time.process_time()
     epsilon = task()
     used, most = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    return {"epsilon": "" if math.isnan(epsilon) else f"{epsilon:.3f}", "seconds": f"{used:.2g}", "MB": f"{most:.0f}"}
+    return {"epsilon": "" if math.isnan(epsilon) else above(epsilon), "seconds": f"{used:.2g}", "MB": f"{most:.0f}"}
 
 
 def main() -> None:

@@ -24,9 +24,10 @@ import numpy as np
 from darrm.accounting import compose, noisy_max_parameter
 from darrm.accounting.gaussian import gdp_mu
 from darrm.mechanisms import ExponentialMechanism, GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.numerics.printed import at_least
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
-from pages import DOCS, put, table
+from pages import DOCS, above, below, put, table
 
 PAGE = DOCS / "composition.md"
 DELTA = 1e-5
@@ -50,11 +51,11 @@ def gaussian(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, 
             "classes": classes,
             "mu": mu,
             "labels": queries,
-            "Renyi DP": f"{total.bounds['Renyi DP']:.3f}",
-            "GDP": f"{total.bounds['Gaussian DP']:.3f}",
-            "own profile": f"{own:.3f}" if own else "",
-            "exact": f"{total.upper:.3f}",
-            "achieved": f"{total.lower:.3f}",
+            "Renyi DP": above(total.bounds["Renyi DP"]),
+            "GDP": above(total.bounds["Gaussian DP"]),
+            "own profile": above(own) if own else "",
+            "exact": above(total.upper),
+            "achieved": below(total.lower),
             "factor": f"{gdp_mu(total.upper, DELTA) / (mu * math.sqrt(queries)):.4f}",
             "seconds": f"{took:.2g}",
         }
@@ -71,10 +72,10 @@ def pure(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, Any]
                 "classes": classes,
                 "epsilon of a label": epsilon,
                 "labels": queries,
-                "optimal composition of epsilon alone": f"{total.bounds['optimal composition']:.3f}",
-                "own profile": f"{total.bounds['own profile, any accountant']:.3f}",
-                "exact": f"{total.upper:.3f}",
-                "achieved": f"{total.lower:.3f}",
+                "optimal composition of epsilon alone": above(total.bounds["optimal composition"]),
+                "own profile": above(total.bounds["own profile, any accountant"]),
+                "exact": above(total.upper),
+                "achieved": below(total.lower),
             }
 
 
@@ -86,10 +87,10 @@ def any_votes(settings: list[tuple[float, int, float]]) -> Iterator[dict[str, An
             "sigma": f"{sigma:.4g}",
             "labels": queries,
             "delta": f"{delta:g}",
-            "achieved": f"{total.lower:.3f}",
-            "ladder": f"{total.bounds['ladder of Gaussian profiles']:.3f}",
-            "GDP": f"{total.bounds['Gaussian DP']:.3f}",
-            "Renyi DP": f"{total.bounds['Renyi DP']:.3f}",
+            "achieved": below(total.lower),
+            "ladder": above(total.bounds["ladder of Gaussian profiles"]),
+            "GDP": above(total.bounds["Gaussian DP"]),
+            "Renyi DP": above(total.bounds["Renyi DP"]),
             "seconds": f"{time.process_time() - start:.2g}",
         }
 
@@ -102,10 +103,10 @@ def exponential(settings: list[tuple[float, int]]) -> Iterator[dict[str, Any]]:
         yield {
             "epsilon of a label": epsilon,
             "labels": f"{queries:,}",
-            "achieved": f"{total.lower:.3f}",
-            "two losses": f"{ranged:.3f}" if ranged else "",
-            "Renyi DP": f"{total.bounds['Renyi DP']:.3f}",
-            "optimal composition of epsilon alone": f"{total.bounds['optimal composition']:.3f}",
+            "achieved": below(total.lower),
+            "two losses": above(ranged) if ranged else "",
+            "Renyi DP": above(total.bounds["Renyi DP"]),
+            "optimal composition of epsilon alone": above(total.bounds["optimal composition"]),
         }
 
 
@@ -114,12 +115,12 @@ def least_noise(totals: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     counts = np.random.default_rng(0).multinomial(250, [0.6] + [0.4 / 9] * 9, size=200)
     for total in totals:
         for queries in (1, 100, 1000):
-            sigma = noisy_max_parameter(GaussianNoisyMax, queries, total, DELTA)
-            wrong = 1 - float(GaussianNoisyMax(sigma, K=250, classes=10).chances(counts)[:, 0].mean())
+            sigma = at_least(noisy_max_parameter(GaussianNoisyMax, queries, total, DELTA), 4)
+            wrong = 1 - float(GaussianNoisyMax(float(sigma), K=250, classes=10).chances(counts)[:, 0].mean())
             yield {
                 "total epsilon": total,
                 "labels": f"{queries:,}",
-                "sigma": f"{sigma:.3g}",
+                "sigma": sigma,
                 "label error rate": f"{abs(wrong):.3f}",
             }
 
