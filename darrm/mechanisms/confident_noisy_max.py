@@ -77,7 +77,7 @@ class ConfidentNoisyMax(Filed):
     >>> mechanism.release([[6, 3, 1], [10, 0, 0]]).shape
     (2,)
 
-    MNIST in the paper: 640 queries, and 286 labels:
+    The noise of MNIST in the paper, 640 queries, and its number of labels as a cap, which must be fixed in advance:
 
     >>> mnist = darrm.mechanisms.ConfidentNoisyMax(threshold=200, sigma_check=150, sigma=40, answers=286)
     >>> mnist.rdp([10.0]).round(5).tolist()
