@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import DOCS, bullets, choose, put, save, table, whole
+from pages import DOCS, above, bounds, bullets, choose, put, save, table, whole
 
 import darrm
 from darrm.accounting import compose, gdp, general, optimal, privacy_profile
@@ -80,9 +80,9 @@ def findings(rows: list[dict[str, Any]]) -> list[str]:
     return [
         "The paper's teachers are fixed, with disjoint shards: t = 1 if these are by position. If so, and if their "
         "guarantee is for replaced records, any number of labels costs "
-        f"{' and '.join(f'{one:.4f} ({data})' for data, one in each.items())} at delta {DELTA:g}.",
+        f"{' and '.join(f'{above(one, 4)} ({data})' for data, one in each.items())} at delta {DELTA:g}.",
         f"If a record reached all {K} of them (t = {K}), any number of labels would cost "
-        f"{' and '.join(f'{one:.3f} ({data})' for data, one in together.items())} at delta 0.0011. At the larger "
+        f"{' and '.join(f'{above(one)} ({data})' for data, one in together.items())} at delta 0.0011. At the larger "
         "deltas of the rows they would cost less.",
         f"The output noise of these labels lowers the total of fixed voters with t = {K} in {helped} of {len(rows)} "
         "rows.",
@@ -176,11 +176,12 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="also put the tables and the picture into docs/")
     options = parser.parse_args()
     rows = totals("MNIST") + totals("Fashion-MNIST")
-    made = designs()
-    print(table(choose(rows)), bullets(findings(rows)), table(made), sep="\n\n")
+    made = bounds(designs(), ("exact total", "envelope"))
+    printed = bounds(rows, ("delta", "optimal", "envelope", "exact", FIXED_ALL, FIXED_ONE), ("lower",))
+    print(table(choose(printed)), bullets(findings(rows)), table(made), sep="\n\n")
     if options.docs:
         page = DOCS / "papers.md"
-        put("totals", f"{table(choose(rows, FEW, queries=(100,)))}\n\n{whole('totals', rows)}", page)
+        put("totals", f"{table(choose(printed, FEW, queries=(100,)))}\n\n{whole('totals', printed)}", page)
         put("reading", bullets(findings(rows)), page)
         put("designs", table(made), page)
         draw(rows, DOCS / "composition.svg")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pages import DOCS, bullets, put, save, table
+from pages import DOCS, above, bullets, put, save, table
 
 from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic
 from darrm.show.figures import LOOKS, TEXT, WIDTH, legend_of_all, new_figure, tidy
@@ -101,12 +101,12 @@ def rows() -> list[dict[str, Any]]:
                 "least lambda": f"{least_order(epsilon):.2f}",
                 "lambda printed": order,
                 "lambda of the minimum": f"{orders[values.argmin()]:.2f}",
-                "sigma at the printed lambda": f"{math.sqrt(variance(np.array(order), epsilon)):.2f}",
+                "sigma at the printed lambda": above(math.sqrt(variance(np.array(order), epsilon)), 2),
                 "sigma printed": sigma,
-                "sigma on the grid": f"{math.sqrt(values.min()):.4f}",
-                "sigma, closed form": f"{gnmax_sigma(epsilon, DELTA):.4f}",
-                "sigma, exact for the counts": f"{gnmax_sigma_analytic(epsilon, DELTA):.4f}",
-                "sigma, exact for the label": f"{label_sigma(epsilon, DELTA, K):.4f}",
+                "sigma on the grid": above(math.sqrt(values.min()), 4),
+                "sigma, closed form": above(gnmax_sigma(epsilon, DELTA), 4),
+                "sigma, exact for the counts": above(gnmax_sigma_analytic(epsilon, DELTA), 4),
+                "sigma, exact for the label": above(label_sigma(epsilon, DELTA, K), 4),
             }
         )
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,14 @@ def above(value: float, places: int = 3) -> str:
 def below(value: float, places: int = 3) -> str:
     """A lower bound, rounded down."""
     return f"{float(at_most(value, _digits(value, places))):.{places}f}"
+
+
+def bounds(
+    rows: Sequence[Mapping[str, Any]], upper: Collection[str], lower: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Rows whose upper bounds are rounded up and lower bounds down, to four digits as `shown` has other floats."""
+    towards = dict.fromkeys(upper, at_least) | dict.fromkeys(lower, at_most)
+    return [{name: towards[name](one, 4) if name in towards else one for name, one in row.items()} for row in rows]
 
 
 def _digits(value: float, places: int) -> int:

@@ -36,7 +36,7 @@ import numpy as np
 from ensemble_data import DELTA, TEACHERS, Array, Data, hardest_pairs, load
 from ensemble_methods import dp_model, partial_model, plain_model, share_right, votes
 from ensemble_reading import findings
-from pages import DOCS, bullets, choose, put, save, table, whole
+from pages import DOCS, bounds, bullets, choose, put, save, table, whole
 
 from darrm.accounting import compose, general, optimal
 from darrm.baselines.noise_functions import subsampling
@@ -52,6 +52,7 @@ K = 11
 ALLOWANCES = (1, 3, 5, 7)
 QUERIES = (20, 50, 100)
 DRAWS = 10
+PROVED = ("delta", "optimal", "exact, fresh voters", "fixed, t = 1", "fixed, t = 3", f"fixed, t = {K}")
 PRIME = 1e-4  # delta' of Theorem 2.3, as in the paper
 TOTALS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 SPLITS = 5
@@ -545,7 +546,7 @@ def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.N
         "ensembles-tests": tests,
         "ensembles-equal": equal,
         "ensembles-allowances": allowances,
-        "ensembles-totals": totals,
+        "ensembles-totals": bounds(totals, PROVED),
         "ensembles-budgets": spent,
         "ensembles-one": by_reach((1,)),
         "ensembles-several": by_reach((3, K)),

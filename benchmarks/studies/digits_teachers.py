@@ -36,6 +36,7 @@ from darrm.ensemble import shards
 from darrm.ensemble.designs import teachers_decision
 from darrm.errors import BudgetError
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.numerics.printed import at_least, at_most
 from darrm.problem.class_votes import class_probabilities
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
@@ -69,12 +70,14 @@ def ways(K: int, queries: int, total: float) -> Iterator[tuple[str, str, Any]]:
     """Each way to label: its name, its noise in words, and a function from votes for each class to chances."""
     sigma = renyi_sigma(queries, total)
     yield PLAIN, "", lambda counts: (counts == counts.max(axis=1, keepdims=True)).astype(float)
-    yield RENYI, f"sigma {sigma:.4g}", GaussianNoisyMax(sigma).chances
+    yield RENYI, f"sigma {at_least(sigma, 4)}", GaussianNoisyMax(sigma).chances
     sigma = float(np.sqrt(2 * queries) / gdp_mu(total, DELTA))
-    yield GDP, f"sigma {sigma:.4g}", GaussianNoisyMax(sigma).chances
+    yield GDP, f"sigma {at_least(sigma, 4)}", GaussianNoisyMax(sigma).chances
     for name, kind in COUNTED.items():
         parameter = noisy_max_parameter(kind, queries, total, DELTA, K=K, classes=C)
-        yield name, f"{'sigma' if kind is GaussianNoisyMax else 'parameter'} {parameter:.4g}", kind(parameter).chances
+        gaussian = kind is GaussianNoisyMax
+        noise = f"sigma {at_least(parameter, 4)}" if gaussian else f"parameter {at_most(parameter, 4)}"  # no less noise
+        yield name, noise, kind(parameter).chances
     if K > 11:  # no optimum is looked for, and the plan is the best of these
         return
     try:

@@ -22,11 +22,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
 import numpy as np
 from fixed_voters import bound, release, search
-from pages import DOCS, bullets, put, save
+from pages import DOCS, above, bullets, put, save
 
 import darrm
 from darrm.accounting import Total
 from darrm.accounting.fixed import labels_allowance
+from darrm.numerics.printed import at_most
 from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, ink, name_lines, new_figure, tidy
 
 TRAP, QUERIES = {"K": 3, "m": 1, "epsilon": 2.0}, (1, 2, 3)
@@ -69,11 +70,6 @@ def flipped(flip: float) -> float:
     """Privacy loss of these labels."""
     on, off = chances(flip)
     return math.log(on / off)
-
-
-def up(cost: float) -> str:
-    """A cost to four digits, rounded up."""
-    return f"{math.ceil(1e4 * cost) / 1e4:.4f}"
 
 
 def below(K: int = 11, gamma: float = 0.2) -> Total:
@@ -130,14 +126,14 @@ def main() -> None:
         "of labels.",
         "Left, if each answer is also flipped with a small probability, so that voters draw fresh noise at every "
         f"query: the loss of two labels is {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
-        f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {hundred.upper:.3f}, "
-        f"and at least {hundred.lower:.3f}. Any number of labels of fixed voters costs "
-        + ", ".join(f"{total:.3f} if a record affects {t}" for t, total in voters.items())
+        f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {above(hundred.upper)}, "
+        f"and at least {at_most(hundred.lower, 5)}. Any number of labels of fixed voters costs "
+        + ", ".join(f"{above(total)} if a record affects {t}" for t, total in voters.items())
         + ".",
     ]
     below_cost = [
         "K = 11, epsilon = 1, gamma = .2 everywhere, a record affects all voters, a total delta of 0: two labels cost "
-        f"{up(both.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their output noise alone, and "
+        f"{above(both.upper, 4)} by Theorem 1, {above(2 * math.log(1.2 / 0.8), 4)} by their output noise alone, and "
         f"{both.bounds['the voters themselves']:g} by the voters alone.",
         "Voters of epsilon = 2, one of which a record affects: the output noise of all labels may have epsilon "
         + " and ".join(f"{math.floor(1000 * allowed[e].epsilon) / 1000:.3f} at a total of {e:g}" for e in allowed)

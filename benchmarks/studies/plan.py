@@ -36,7 +36,7 @@ from darrm.show.figures import LOOKS, WIDTH, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
-from pages import DOCS, bullets, put, save, table
+from pages import DOCS, above, bullets, put, save, table
 
 PAGE = DOCS / "benchmarks.md"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, math.inf)
@@ -58,7 +58,7 @@ def over_epsilon() -> Iterator[dict[str, Any]]:
             "epsilon of a vote": epsilon,
             "label error rate, 1 affected": round(one.wrong, 4),
             "label error rate, 2 affected": round(two.wrong, 4),
-            "epsilon of all labels": f"{max(one.spent, two.spent):.2f}",
+            "epsilon of all labels": above(max(one.spent, two.spent), 2),
             "epsilon of all counts, 1 affected, known randomizer": counts(epsilon),
             "epsilon of all votes, 1 affected": at_least(one.aggregator, 4),
             "epsilon of all votes, 2 affected": at_least(two.aggregator, 4),
