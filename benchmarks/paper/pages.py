@@ -22,11 +22,13 @@ def shown(value: Any) -> str:
 
 def above(value: float, places: int = 3) -> str:
     """An upper bound, or the noise that is needed, rounded up."""
+    value = max(value, 10.0**-places) if value else value
     return f"{float(at_least(value, _digits(value, places))):.{places}f}"
 
 
 def below(value: float, places: int = 3) -> str:
     """A lower bound, rounded down."""
+    value = value if value >= 10.0**-places else 0.0
     return f"{float(at_most(value, _digits(value, places))):.{places}f}"
 
 
@@ -39,7 +41,7 @@ def bounds(
 
 
 def _digits(value: float, places: int) -> int:
-    return max(1, places + 1 + math.floor(math.log10(value))) if value > 0 else 1
+    return places + 1 + math.floor(math.log10(value)) if value else 1
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -78,7 +78,7 @@ def test_noise_that_is_better_than_that_of_the_plan_is_named() -> None:
     assert plan.comparison["permute-and-flip"].wrong < plan.wrong
     assert any("permute-and-flip (epsilon 0.0998" in said for said in plan_words.remarks(plan))
     shown = dict(row[:2] for row in comparison_words.mechanism_rows(plan.comparison))
-    printed = [shown["permute-and-flip (epsilon 0.09981)"], plan_words.wrong_rows(plan)[0][1]]
+    printed = [shown["permute-and-flip (epsilon 0.0998192)"], plan_words.wrong_rows(plan)[0][1]]
     assert printed == ["0.26", "0.57"], "a mean over 1,000 drawn votes has no more digits"
     assert "1,000 drawn vectors of votes, with standard errors of at most 0.016." in str(plan.comparison)
 
