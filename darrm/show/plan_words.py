@@ -151,8 +151,8 @@ def _noisy_max(plan: Plan) -> list[str]:
     kind = "Gaussian noisy max" if getattr(plan.chosen, "sigma_check", None) is None else "Confident-GNMax"
     return [
         f"No table fits the votes of {voters} for {classes}, so the plan is {kind}: the label is the class "
-        f"with the largest count after noise of sigma {sigma:.6g} at every count{of_check(plan.chosen)}.",
-        f"The total holds for {ANY_NUMBER}; only votes of {voters} for {classes} are released.",
+        f"with the largest count after noise of sigma {exactly(sigma)} at every count{of_check(plan.chosen)}.",
+        f"The total holds for {ANY_NUMBER}. The mechanism is made for {voters} and {classes}, and refuses other rows.",
         *_better_noise(plan),
     ]
 

@@ -61,7 +61,7 @@ def test_a_plan_says_why_and_for_which_votes(here: Path, capsys: pytest.CaptureF
     said = " ".join(said.split())
     assert said.startswith("5 labels together are (4, 1e-05)-DP (certified)")
     assert "No table fits the votes of 250 voters for 10 classes, so the plan is Gaussian noisy max" in said
-    assert "holds for any number of votes and classes; only votes of 250 voters for 10 classes are released" in said
+    assert "holds for any number of votes and classes. The mechanism is made for 250 voters and 10 classes" in said
     assert "To save the mechanism" in beside
 
 
