@@ -22,6 +22,8 @@ from oracles.pages import Page
 import darrm
 from darrm import compare
 from darrm.accounting import compose, optimal
+from darrm.accounting.composition import of_label
+from darrm.accounting.releases import one_label
 from darrm.cli import main
 from darrm.numerics import poisson_binomial
 from darrm.show import markup, report, wording
@@ -237,6 +239,16 @@ def test_a_plan_has_no_total_of_the_other_kind_of_voters(planned: str, there: li
     section = str(sections.many_labels(design, 1e-5, False, None))
     assert all(words in section for words in there)
     assert not any(words in section for words in missing)
+
+
+def test_totals_by_a_known_randomizer_stand_beside_what_they_rest_on() -> None:
+    voters = darrm.VoterGroup(3, 1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    design = darrm.Design(darrm.DecisionProblem([voters], 1.01), [0, 0, 1, 1], darrm.objectives.truth([0.7]))
+    section = str(sections.many_labels(design.for_plan("fresh"), 1e-5, True, None))
+    total = of_label(one_label(design).of_any_voters(), 10, 1e-5, "fresh", 1e-3)
+    assert shown(total.upper, 6, up=True) in section
+    assert all(words in section for words in ("they hold if every voter but 1", "claim the last column alone"))
+    assert "fixed voters can cost" not in section
 
 
 def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:

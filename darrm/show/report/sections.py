@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from darrm.baselines.entries import Entry
 from darrm.certificate.certificate import beyond_profile
@@ -21,7 +21,7 @@ from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, at_most
 from darrm.problem.class_corners import entries
 from darrm.problem.class_tables import is_symmetric
-from darrm.problem.groups import ByGroups, called, without_privacy
+from darrm.problem.groups import ByGroups, called, rests_on, without_privacy
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
@@ -42,6 +42,9 @@ from darrm.show.markup import (
 )
 from darrm.show.report.worst_case import WorstCounts
 
+if TYPE_CHECKING:
+    from darrm.accounting.releases import OneLabel
+
 QUERIES = (1, 10, 100, 1000, 100_000)
 _COARSELY = 1000  # queries, from which on the coarsest grid is as good as others, and a lower bound takes long
 _ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
@@ -49,6 +52,9 @@ _SAMPLE = 12
 _MOST_ENTRIES = 4000  # probabilities of cases, up to which labels of several answers are composed exactly
 _MOST_LABELS = 1000  # beyond, what is proved for them from the guarantee alone stands there
 PACKAGE = "darrm.show.report"
+_ONE_OF_FIXED = (
+    " One label of fixed voters can cost less than the voters do, but do not add the cost of a second label to it."
+)
 _NOTHING = 1e-12  # a probability below is rounding
 _ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 
@@ -168,21 +174,26 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     ``also`` is one more number of labels.
     """
     from darrm.accounting.fixed import fixed_voters
+    from darrm.accounting.releases import one_label
 
     problem, numbers = design.problem, sorted({*QUERIES} | ({also} if also else set()))
     # A plan for voters of one kind has no total of the other. What voters without privacy cost is no other if they are
     # fixed; voters of a known randomizer are fresh.
     bare = without_privacy(problem.groups) or problem.known or design.planned_for == "fresh"
     of_fresh = bare or design.planned_for != "fixed"
-    totals = list(_fresh(design, delta, full, numbers)) if of_fresh else [(n, math.inf, "") for n in numbers]
+    label = one_label(design)
+    totals = list(_fresh(label, delta, full, numbers)) if of_fresh else [(n, math.inf, "") for n in numbers]
+    others = [epsilon for _, epsilon, _ in _fresh(label.of_any_voters(), delta, full, numbers)] if problem.known else []
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
     rows = []
-    for queries, epsilon, rule in totals:
+    for at, (queries, epsilon, rule) in enumerate(totals):
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
         of_label = [_total(epsilon), rule and wording.rule(rule), _total(simple)] if of_fresh else []
         rows.append([f"{queries:,}", *of_label])
+        if others:
+            rows[-1].append(_total(others[at]) if full else "not computed")
         if not bare:
             of_fixed = min(fixed, epsilon) if queries == 1 else fixed
             told = _total(of_fixed)
@@ -191,6 +202,7 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
             rows[-1].append(told)
     who = f"{called(problem, 'fresh')} voters"
     heads = ["labels", *[f"epsilon, {who}", "certified by", f"epsilon, {who}, simple composition"] * of_fresh]
+    heads += ["epsilon, others any mechanism"] * problem.known
     heads += [] if bare else ["epsilon, fixed voters"]
     ax = plots.plot_budget(design, fresh, delta=delta, label=who, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
@@ -212,6 +224,7 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         "fixed": _fixed(design),
         "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,) if of_fresh else ()),
         "how_fresh": how.strip(),
+        "one_of_fixed": "" if bare else _ONE_OF_FIXED,
         "unavoidable": unavoidable,
         "budget_picture": "",
     }
@@ -219,8 +232,8 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         values["budget_picture"] = picture(
             ax,
             f"Total epsilon over the number of labels. {who.capitalize()}: {costs}."
-            + f" Fixed voters: {_total(fixed)} for any number." * (math.isfinite(fixed) and not problem.known),
-            "Total epsilon of all labels together. " + _any_number(fixed, problem) * (not problem.known),
+            + f" Fixed voters: {_total(fixed)} for any number." * (math.isfinite(fixed) and not bare),
+            "Total epsilon of all labels together. " + _any_number(fixed, problem) * (not bare),
         )
     return template(PACKAGE, "many_labels.html", values)
 
@@ -265,7 +278,12 @@ def _fixed(design: Design) -> str:
     """The bound on all labels of fixed voters together, in words."""
     problem = design.problem
     if problem.known:
-        return "This design is not for them, because voters of a known randomizer are fresh."
+        return (
+            "This design is not for them, because voters of a known randomizer are fresh. Its totals count on the "
+            f"randomness of other voters too: they hold if {rests_on(problem)} Those of the last column hold if only "
+            "the affected voters randomize as stated, and the others may be any mechanism. If you do not know which of "
+            "the two holds, claim the last column alone."
+        )
     if design.planned_for == "fresh":
         return "This design is not for them: it was planned for fresh voters."
     reached = [kind for kind in problem.affected if kind.voters]
@@ -294,7 +312,7 @@ def _total(epsilon: float) -> str:
     return "infinite" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
-def _fresh(design: Design, delta: float, exact: bool, numbers: Sequence[int]) -> Iterator[tuple[int, float, str]]:
+def _fresh(of_one: OneLabel, delta: float, exact: bool, numbers: Sequence[int]) -> Iterator[tuple[int, float, str]]:
     """Total epsilon of fresh voters and the rule that certifies it; infinite where delta covers none.
 
     Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
@@ -303,21 +321,22 @@ def _fresh(design: Design, delta: float, exact: bool, numbers: Sequence[int]) ->
     from darrm.accounting.fresh import least_of_region, of_region
     from darrm.accounting.many_answers import of_rows
     from darrm.accounting.profile import region
-    from darrm.accounting.releases import one_label
     from darrm.accounting.rows import OutcomeRows
     from darrm.accounting.theorems import optimal
 
-    problem, guaranteed = design.problem, one_label(design).guarantee
-    epsilon = rounded_up(problem.exact_epsilon)
+    problem, guaranteed = of_one.problem, of_one.guarantee
     # Once, where `compose` would need it for every number of labels.
-    label = region(design.table, problem) if exact and problem.binary else None
-    rows = one_label(design).gives() if exact and not problem.binary else None
+    label = region(of_one.table, problem) if exact and problem.binary else None
+    rows = of_one.gives() if exact and not problem.binary else None
     for queries in numbers:
         try:
             if isinstance(rows, OutcomeRows) and queries <= _MOST_LABELS:
                 total = of_rows(rows, queries, delta, guaranteed=guaranteed, affected=problem.affected)
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
+            elif label is None and guaranteed is None:
+                yield queries, math.inf, ""
             elif label is None:
+                epsilon = rounded_up(problem.exact_epsilon)
                 yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
             elif queries >= _COARSELY:
                 least, rule = least_of_region(label, problem.affected, queries, delta, guaranteed)
