@@ -94,7 +94,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
             "darrm.independent.needed_delta in Python."
         )
     limit = _MINUTES if max_minutes is None else real("--max-minutes", max_minutes, 0, ends="()")
-    content = read(file, "darrm-design", 2, "design", "Write it again with Design.save, or solve it anew.")
+    content = read(file, "darrm-design", 2, "design", "Restore a copy, or make it anew.")
     cost = judge.cost(content)
     minutes = cost.seconds / 60
     if minutes > limit:

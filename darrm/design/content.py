@@ -17,7 +17,7 @@ from darrm.storage.sealed_json import MAX_BYTES
 
 FORMAT, VERSION = "darrm-design", 2
 _KNOWN = {"randomizer", "colluders"}  # keys of groups with a known randomizer alone
-AGAIN = "Write it again with Design.save, or solve it anew (darrm solve --out)."
+AGAIN = "Restore a copy, or make it anew (Design.save, darrm solve --out, darrm plan --out)."
 # Certificates are computed in float64 in a fixed order, errors through library functions: relative tolerance.
 _SAME = 1e-9
 # Bytes of a line with a number, of a line with it in hexadecimal, of the brackets of a list, and of the rest of a file.
