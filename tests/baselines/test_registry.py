@@ -324,3 +324,10 @@ def test_an_epsilon_below_all_floats_divides_by_nothing() -> None:
             )
     with pytest.raises(InputError, match="leaves less than 1e-12 of a vote"):
         darrm.compare(problem)
+
+
+@pytest.mark.parametrize(("voters", "classes", "fits"), [(25, 4, True), (25, 10, False), (10**6, 2, True)])
+def test_samples_are_drawn_of_votes_whose_counts_can_be_listed(voters: int, classes: int, fits: bool) -> None:
+    """25 votes for ten classes have 52 million samples, which took 17 gigabytes."""
+    problem = darrm.DecisionProblem([VoterGroup(voters, math.inf)], 1.0, classes=classes, max_affected=1)
+    assert random_votes.BASELINE.serves(problem, objectives.dissent()) is fits
