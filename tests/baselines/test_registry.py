@@ -330,4 +330,4 @@ def test_an_epsilon_below_all_floats_divides_by_nothing() -> None:
 def test_samples_are_drawn_of_votes_whose_counts_can_be_listed(voters: int, classes: int, fits: bool) -> None:
     """25 votes for ten classes have 52 million samples, which took 17 gigabytes."""
     problem = darrm.DecisionProblem([VoterGroup(voters, math.inf)], 1.0, classes=classes, max_affected=1)
-    assert random_votes.BASELINE.serves(problem, objectives.dissent()) is fits
+    assert random_votes.BASELINE.serves(problem, objectives.truth([0.7])) is fits
