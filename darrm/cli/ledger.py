@@ -277,7 +277,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
             "moves them, if it can reach that folder and write there."
         )
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
-    told_last = _otherwise(fallback, balances, status["fallback_epsilon"])
+    told_last = otherwise(fallback, balances, status["fallback_epsilon"])
     for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked, told_last]:
         if told:
             common.console().print(told)
@@ -293,7 +293,7 @@ def _spent(own: Balance) -> str:
     return f"({wording.at_least(own.epsilon)}, {delta})"
 
 
-def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], second: Any) -> str:
+def otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], second: Any) -> str:
     """What the charges cost together if the assumption on known randomizers fails for voters that are not affected."""
     if not fallback and second is None:
         return ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
-from darrm.cli.ledger import of_other_totals, of_rows
+from darrm.cli.ledger import of_other_totals, of_rows, otherwise
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import DarrmError, InputError, in_one_line
@@ -227,12 +227,17 @@ def command(
         )
         noisy = wording.of_noisy_max(None, affected=status["affected_votes"])
         rests = rests or noisy.removeprefix(f"This holds for {ANY_NUMBER}, ")
+        beside = (
+            of_rows(status, rests_on),
+            of_other_totals(status, rests_on),
+            otherwise({}, {}, status["fallback_epsilon"]),
+        )
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
             f"{before}Charged to {place}: {printed.counted(status['released'], 'label')} of {voters_called} "
             f"voters so far{left}; "
             f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
-            + "".join(f" {said}" for said in (of_rows(status, rests_on), of_other_totals(status, rests_on)) if said)
+            + "".join(f" {said}" for said in beside if said)
         )
     else:
         unnoticed = "a row comes again" if key is None else "an id comes again with other votes"
