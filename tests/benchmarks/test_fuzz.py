@@ -225,7 +225,7 @@ def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypa
     import material
 
     material.good()
-    monkeypatch.setattr("darrm.votes.blocks", lambda *given, **named: 1 / 0)
+    monkeypatch.setattr("darrm.votes.files.blocks_of", lambda *given, **named: 1 / 0)
     case = {"args": ["release", "gamma.json", "--votes", "votes3.csv", "--out", "new.csv"], "columns": "80"}
     runs = worker.Runs("command", tmp_path)
     runs.run(case)
