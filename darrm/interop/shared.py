@@ -140,7 +140,7 @@ class Pooling(NamedTuple):
 
 
 def pooling(design: Design, parties: Parties) -> Pooling:
-    """How many parties may pool what they see; `InputError` if one that gets labels must not look at its own votes.
+    """How many parties may pool what they see; `InputError` if one that gets labels brings more than the colluders.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def pooling(design: Design, parties: Parties) -> Pooling:
     >>> pooling(design, darrm.interop.Parties.of(each))
     Pooling(parties=1, colluders={0: 2})
     """
-    groups, most = design.problem.groups, parties.threshold
+    groups = design.problem.groups
     known = [] if parties.voters else [g for g, group in enumerate(groups) if group.randomizer is not None]
     of_voter = np.repeat(np.arange(len(groups)), [group.count for group in groups])[_places(design, parties)]
     ends = np.cumsum([0, *(len(party.voters) for party in parties.parties)]).tolist()
@@ -168,11 +168,10 @@ def pooling(design: Design, parties: Parties) -> Pooling:
                 f"counts on the randomness of all voters but {allowed}: the labels would not keep their guarantee "
                 f"against it. Plan with colluders of {count} or more (--colluders)."
             )
-    together = {g: np.sort(brought[:, g])[::-1].cumsum() for g in known}  # of the parties that bring most
-    while most and any(of_group[most - 1] > groups[g].colluders for g, of_group in together.items()):
-        most -= 1
-    enough = {g: int(of_group[parties.threshold - 1]) for g, of_group in together.items()}
-    return Pooling(most, {g: count for g, count in enough.items() if count > (groups[g].colluders or 0)})
+    together = {g: np.sort(brought[:, g])[::-1].cumsum() for g in known}  # votes of the parties that bring most
+    enough = {g: int(votes[parties.threshold - 1]) for g, votes in together.items()}
+    few = [int(np.searchsorted(votes, groups[g].colluders, side="right")) for g, votes in together.items()]
+    return Pooling(min([parties.threshold, *few]), {g: n for g, n in enough.items() if n > groups[g].colluders})
 
 
 class SharedBlock(NamedTuple):
