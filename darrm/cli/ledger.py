@@ -277,7 +277,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
             "moves them, if it can reach that folder and write there."
         )
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
-    told_last = otherwise(fallback, balances, status["fallback_epsilon"])
+    told_last = _otherwise(fallback, balances, status["fallback_epsilon"])
     for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked, told_last]:
         if told:
             common.console().print(told)
@@ -293,15 +293,10 @@ def _spent(own: Balance) -> str:
     return f"({wording.at_least(own.epsilon)}, {delta})"
 
 
-def otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], second: Any) -> str:
+def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], second: Any) -> str:
     """What the charges cost together if the assumption on known randomizers fails for voters that are not affected."""
-    if not fallback and second is None:
-        return ""
     if not fallback:
-        return (
-            f"The charges also keep the second budget, epsilon {_budgets(second)}, if only the affected voters "
-            "randomize as stated, and the others may be any mechanism. The labels that are left are within both."
-        )
+        return of_second_budget(second)
     totals = [
         f"({wording.at_least(total)}, {wording.exactly(balances[kind].total_delta)})-DP"
         + f" for a change in {kind}" * bool(kind)
@@ -316,6 +311,16 @@ def otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], se
     return (
         f"All charges together are {wording.listed(totals)} if only the affected voters randomize as stated, and the "
         f"others may be any mechanism. If you do not know which of the two holds, claim this total alone. {kept}"
+    )
+
+
+def of_second_budget(second: Any) -> str:
+    """That all charges keep the second budget; nothing without one."""
+    if second is None:
+        return ""
+    return (
+        f"The charges also keep the second budget, epsilon {_budgets(second)}, if only the affected voters "
+        "randomize as stated, and the others may be any mechanism. The labels that are left are within both."
     )
 
 

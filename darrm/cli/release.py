@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
-from darrm.cli.ledger import of_other_totals, of_rows, otherwise
+from darrm.cli.ledger import of_other_totals, of_rows, of_second_budget
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import DarrmError, InputError, in_one_line
@@ -230,7 +230,7 @@ def command(
         beside = (
             of_rows(status, rests_on),
             of_other_totals(status, rests_on),
-            otherwise({}, {}, status["fallback_epsilon"]),
+            of_second_budget(status["fallback_epsilon"]),
         )
         before = f"{n - charged} of these labels were charged before, and cost nothing more. " * (charged < n)
         common.note(
