@@ -193,7 +193,7 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         of_label = [_total(epsilon), rule and wording.rule(rule), _total(simple)] if of_fresh else []
         rows.append([f"{queries:,}", *of_label])
         if others:
-            rows[-1].append(_total(others[at]) if full else "not computed")
+            rows[-1].append(_total(others[at]) if math.isfinite(others[at]) else "not computed")
         if not bare:
             of_fixed = min(fixed, epsilon) if queries == 1 else fixed
             told = _total(of_fixed)
