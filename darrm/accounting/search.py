@@ -32,7 +32,7 @@ _TRIES = 14
 _CLOSE = 1e-4
 _CLOSING = 1.2  # costs of a release, which take about as long as what follows the search
 _POWERS = (0.25, 2.0)  # of the parameter of one family, with which another may begin
-_TINY = 1e-300
+_TINY = 1e-300  # in place of the ratio of a budget to an infinite cost, which has no logarithm
 _FLAT = 0.3  # power of the parameter; if the cost grows more slowly, steps are long
 
 

@@ -49,7 +49,7 @@ def overspent(
 
 def _leave_out(n: int, more: int) -> str:
     """What to do where ``more`` of ``n`` labels are left, or none is."""
-    stop = " Release no more of these voters: a larger budget promises less."
+    stop = " Release no more labels of these voters: a larger budget promises less."
     return f" Leave out {n - more} or more." if more else stop
 
 
