@@ -107,7 +107,12 @@ class Labels:
         if self.problem.n_classes > 2:
             voters += f" on {self.problem.n_classes} classes"
         each = by_kind(self.problem, lambda kind: f"({at_least(epsilon_in_print(kind))}, {exactly(kind.delta)})-DP")
-        return f"labels of {voters}, each label {each} (design {self.short_name})"
+        return f"labels of {voters}, each label {each} ({self.called})"
+
+    @property
+    def called(self) -> str:
+        """What it is, in the fewest words."""
+        return f"design {self.short_name}"
 
     @property
     def short_name(self) -> str:
@@ -185,7 +190,12 @@ class NoisyLabels:
     @property
     def said(self) -> str:
         """The account in a few words."""
-        return f"labels of Gaussian noisy max, {self.short_name}"
+        return f"labels of Gaussian {self.called}"
+
+    @property
+    def called(self) -> str:
+        """What it is, in the fewest words."""
+        return f"noisy max, {self.short_name}"
 
     @property
     def short_name(self) -> str:
@@ -240,6 +250,11 @@ class Other:
             if not (same and np.allclose(curve.deltas, known.deltas, rtol=_LIBRARIES, atol=0)):
                 raise InputError("a guarantee is not that of its privacy curve")
         return account
+
+    @property
+    def called(self) -> str:
+        """What it is, in the fewest words."""
+        return self.said
 
     @property
     def curve(self) -> Curve:

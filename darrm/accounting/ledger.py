@@ -20,7 +20,7 @@ from darrm._validation import check_count, names_missing, truth
 from darrm.accounting.accounts import checked_note
 from darrm.accounting.charges import account_of, labels_of
 from darrm.accounting.leases import Lease
-from darrm.accounting.ledger_charging import charge, charged_as, take
+from darrm.accounting.ledger_charging import charge, charged_as, check_one, take
 from darrm.accounting.ledger_ids import Batch, batch_of
 from darrm.accounting.ledger_making import new_state
 from darrm.accounting.ledger_reading import COLUMNS as COLUMNS
@@ -275,6 +275,7 @@ class Ledger(LedgerReading):
         before = self._state()
         account = labels_of(design, before.adjacency, before.voters)
         if callable(n):
+            check_one(before, account, self.path)
             if not before.ids:  # else rows that have a label are told from a spent budget, when their ids are known
                 take(before, account, 1, self.path)  # in memory only
         else:

@@ -23,6 +23,7 @@ def charge(
     change: Change, account: Account, n: int, note: str, batch: Batch | None, *, again: bool, **more: Any
 ) -> None:
     """Add ``n`` uses of a mechanism to the ledger, with the ids of labels; ``more`` is of `ledger_store.Charge`."""
+    check_one(change.state, account, change.path)  # first: for another design no other rows would do
     if batch is not None:
         if isinstance(account, Other):
             raise InputError("ids are for labels only. Pass a design or GaussianNoisyMax, or leave ids out.")
@@ -59,10 +60,8 @@ def take(state: State, account: Account, n: int, where: object, repeated: int = 
 
     Returns the name of the account to which they are charged.
     """
-    account = charged_as(state, account)
+    account = check_one(state, account, where)
     name = account.name
-    if state.rule == "exact" and name not in state.of_labels:
-        raise _is_for_another(state, account, where)
     if isinstance(account, Labels):
         check_names(state, account.problem)
     kept = state.like(account).setdefault(name, replace(account))
@@ -71,6 +70,14 @@ def take(state: State, account: Account, n: int, where: object, repeated: int = 
         take_again(state, kept, repeated)
     rules.take(state, kept, n)
     return name
+
+
+def check_one(state: State, account: _Kind, where: object) -> _Kind | NoisyLabels:
+    """The account to which it is charged; `InputError` if the rule "exact" is for something else."""
+    account = charged_as(state, account)
+    if state.rule == "exact" and account.name not in state.of_labels:
+        raise _is_for_another(state, account, where)
+    return account
 
 
 def charged_as(state: State, account: _Kind) -> _Kind | NoisyLabels:
@@ -105,4 +112,5 @@ def _is_for_another(state: State, account: Account, where: object) -> InputError
         )
     kind = "labels of one design only" if isinstance(account, Other) else "another design"
     kind += ", or more noise" if state.noisy and isinstance(account, NoisyLabels) else ""
-    return InputError(f"{where} is for {kind}. {remedy}")
+    made_for = " and ".join(one.called for one in state.of_labels.values())
+    return InputError(f"{where} is for {kind} ({made_for}). Got {account.called}. {remedy}")

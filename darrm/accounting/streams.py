@@ -9,7 +9,7 @@ from darrm._validation import shown, truth
 from darrm.accounting.accounts import checked_note
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.ledger_charging import add, charge, enter_ids
+from darrm.accounting.ledger_charging import add, charge, check_one, enter_ids
 from darrm.accounting.ledger_ids import Batch, Entered, batch_of
 from darrm.accounting.released_once import check_ids
 from darrm.design.design import Design
@@ -55,6 +55,7 @@ class Stream:
         ledger = self._ledger
         with batch_of(ids) as batch, ledger._store.changing() as change:
             state = change.state
+            check_one(state, self._account, ledger.path)  # first, as in `ledger_charging.charge`
             charged = state.streams.get(self._name, 0)
             if batch is None:
                 rows = self._passed(charged, n)

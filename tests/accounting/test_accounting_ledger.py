@@ -332,9 +332,10 @@ def test_voters_have_to_be_named(tmp_path: Path, design: darrm.Design, voters: A
 @pytest.mark.parametrize("changes", [{"m": 1.5}, {"epsilon": 0.0100001}, {"K": 7}])
 def test_exact_is_for_one_design(book: Ledger, design: darrm.Design, tmp_path: Path, changes: dict[str, Any]) -> None:
     before = book.path.read_bytes()
-    with pytest.raises(darrm.InputError, match=r"another design\. .* add up if no row of votes has a label in both"):
+    said = r"is for another design \(design \w{8}\)\. Got design \w{8}\. .* add up if no row of votes has a label in both"
+    with pytest.raises(darrm.InputError, match=said):
         book.charge(other(**changes), 1)
-    with pytest.raises(darrm.InputError, match=r"another design\. .* add up if no row of votes has a label in both"):
+    with pytest.raises(darrm.InputError, match=said):
         release(book, other(**changes), 1, tmp_path / "labels.csv")
     assert book.path.read_bytes() == before
     assert not (tmp_path / "labels.csv").exists()
@@ -1204,6 +1205,18 @@ def test_a_count_that_is_known_at_the_end(book: Ledger, design: darrm.Design, al
         pass
     assert recorded(book.path) == 3
     assert [path.name for path in tmp_path.iterdir() if "wrong" in path.name] == []
+
+
+def test_another_design_is_refused_before_rows_that_have_a_label(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 1, ids=["x"])
+    for ids in (["x"], None):
+        with pytest.raises(darrm.InputError, match="another design"):
+            book.charge(other(m=1), 1, ids=ids)
+    with (
+        pytest.raises(darrm.InputError, match="another design"),
+        book.releasing(other(m=1), lambda: 1, "labels.csv", ids=lambda: ["x"]),
+    ):
+        pytest.fail("the block was entered")
 
 
 def test_a_count_that_is_known_at_the_end_is_refused_early(
