@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from darrm.accounting.accounts import Labels, NoisyLabels
     from darrm.design.design import Design
     from darrm.mechanisms.confident_noisy_max import Noisy
     from darrm.priors import Prior
@@ -326,6 +327,16 @@ def load_release(file: Path) -> Design | Noisy:
     from darrm.design.loading import load
 
     return load(file)
+
+
+def account_of(made: Design | Noisy) -> Labels | NoisyLabels:
+    """What a ledger knows a design or noise by: a digest as its name."""
+    from darrm.accounting.accounts import Labels, NoisyLabels
+    from darrm.design.design import Design
+
+    if isinstance(made, Design):
+        return Labels.of(made)
+    return NoisyLabels.of(made.sigma, made.max_affected, getattr(made, "sigma_check", None))
 
 
 def refuse_swapped(first: object, second: object, wanted: str, right: Sequence[object]) -> None:

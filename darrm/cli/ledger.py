@@ -219,8 +219,10 @@ def _refuse_swapped(word: str, ledger: Path | str, file: Path | None) -> None:
 def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, recovered: Sequence[str] = ()) -> None:
     status = ledger.status()
     own = status.copy()
+    given = None
     if design is not None:
         status["left"] = ledger.remaining(design)
+        given = common.account_of(design)
     balances = ledger.balances()
     epsilon, delta = (max(own) for own in zip(*((own.epsilon, own.delta) for own in balances.values()), strict=True))
     once = not status["again"]
@@ -247,8 +249,6 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
     spent = wording.listed(_of_each(balances, _spent))
     if status["rule"] == "exact":
         text = _of_one_design(own, budget, spent, [problem for problem, _ in rests_on])
-        if status["left"] == 0 and own["left"] != 0:
-            text += " It covers no label of the given file, which is another design, or less noise."
     else:
         neighbours = adjacency_in_print(status["adjacency"])
         whose = wording.voters_of(status, [problem for problem, _ in rests_on])
@@ -256,15 +256,19 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         text = f"Privacy budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
         text += f". Spent so far, certified: {spent}. This holds if {status['condition']}."
-        if design is not None:
-            from darrm.accounting.charges import labels_of
+        if given is not None:
             from darrm.design.design import Design
 
             left = "any number" if status["left"] is None else f"{status['left']}"
-            name = labels_of(design, status["adjacency"], status["voters"]).short_name
             kind = "design" if isinstance(design, Design) else "noisy max"
-            text += f" Labels of this {kind} ({name}) that the remaining budget covers: {left}."
+            text += f" Labels of this {kind} ({given.short_name}) that the remaining budget covers: {left}."
     common.console().print(text)
+    if status["rule"] == "exact":
+        made_for = f"This ledger was made for {wording.listed(one['what'] for one in status['designs'])}."
+        known = given is None or given.name in [one["digest"] for one in status["designs"]]
+        if given is not None and status["left"] == 0 and (own["left"] != 0 or not known):
+            made_for += f" It covers no label of the given file ({given.called})."
+        common.console().print(made_for)
     for last in ledger.history()[-1:]:
         if last["time"]:
             common.console().print(f"Last charge: {last['n']} x {last['what']}, at {last['time']} on {last['host']}.")

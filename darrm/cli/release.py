@@ -198,7 +198,7 @@ def command(
                 "labels": n,
                 "out": str(out),
                 "design": str(file),
-                "design_digest": _digest(made),
+                "design_digest": common.account_of(made).name,
                 "votes": str(votes_path),
                 "by_key": key is not None,
                 **guarantee,
@@ -255,16 +255,6 @@ def _to_replace(problem: Any, key: LabelKey | None) -> str:
     if key is not None:
         rule = "by the same key --overwrite writes the same labels again"
     return f" If it holds labels of these votes, {rule}."
-
-
-def _digest(made: Any) -> str:
-    """The digest by which a ledger knows a design or noise."""
-    from darrm.accounting.accounts import Labels, NoisyLabels
-    from darrm.design.design import Design
-
-    if isinstance(made, Design):
-        return Labels.of(made).name
-    return NoisyLabels.of(made.sigma, made.max_affected, getattr(made, "sigma_check", None)).name
 
 
 def _of_charge(ledger: Ledger, made: Any, charged: int) -> dict[str, Any]:

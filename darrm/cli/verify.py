@@ -59,16 +59,18 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
             return _answer(_judged(error), [str(error)])
         raise
     if as_json:
-        return _answer(_judged(design), [])
+        return _answer(_judged(design, common.account_of(design).name), [])
     show(design, from_file=True)
     worst_case(design)
+    common.console().print(f"A ledger calls it {common.account_of(design).called}.")
     return 0
 
 
-def _judged(about: Design | CertificateError) -> dict[str, object]:
+def _judged(about: Design | CertificateError, digest: str | None = None) -> dict[str, object]:
     from darrm.design.content import problem_in_file
 
-    return {"problem": problem_in_file(about.problem), "certificate": about.certificate.as_dict()}
+    judged = {"problem": problem_in_file(about.problem), "certificate": about.certificate.as_dict()}
+    return {**judged, "design_digest": digest}
 
 
 def _answer(values: dict[str, object], wrong: Sequence[str]) -> int:

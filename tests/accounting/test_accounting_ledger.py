@@ -176,6 +176,7 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         assert out.read_text() == "what stood here before\n"
         assert recorded(book.path) == 0
     assert out.read_text() == "1\n0\n"
+    known = account_of(design, None, "replace-one", "fresh")
     assert Ledger(book.path).status() == {
         "total_epsilon": EPSILON,
         "total_delta": DELTA,
@@ -186,7 +187,8 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "released; if it does, the budget holds in place of the total",
         "released": 2,
         "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
-        "charges": [{"what": account_of(design, None, "replace-one", "fresh").said, "n": 2, "note": ""}],
+        "designs": [{"what": known.said, "digest": known.name}],
+        "charges": [{"what": known.said, "n": 2, "note": ""}],
         "waiting": [],
         "ids": 0,
         "by_key": 0,

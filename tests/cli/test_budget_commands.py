@@ -489,7 +489,12 @@ def test_a_ledger_shown_with_another_design_keeps_what_it_says_of_itself(
     own, other = (text.partition("Last charge")[0] for text in said)
     assert "count the whole budget, (2, 1e-06), instead." in own
     assert own.split("This holds")[0].strip() in other
-    assert "It covers no label of the given file" in other
+    called = []
+    for file in ("0.3.json", "0.6.json"):
+        assert main(["verify", str(tmp_path / file)]) == 0
+        called += re.findall(r"A ledger calls it (design [0-9a-f]{8})\.", capsys.readouterr().out)
+    assert f"It covers no label of the given file ({called[1]})." in other
+    assert f"This ledger was made for labels of 3 voters, each label (0.3, 0)-DP ({called[0]})." in other
     assert "It covers no label" not in own
 
 

@@ -14,7 +14,7 @@ import pytest
 from cases import thorough
 
 import darrm
-from darrm.cli import main
+from darrm.cli import common, main
 from darrm.show import classes
 
 THREE = ["--group", "5:0.7", "--total-epsilon", "1.2", "--accuracy", ".6", "--classes", "ash,birch,cedar"]
@@ -83,9 +83,10 @@ def test_solve_tells_rows_guarantee_and_figures(solved: tuple[Path, str]) -> Non
 def test_verify_says_the_same(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     file, out = solved
     assert main(["verify", str(file)]) == 0
-    again = capsys.readouterr().out
-    assert "according to the file" in " ".join(again.split())
-    assert " ".join(again.split()).replace(", according to the file", "") == " ".join(out.split())
+    again, named = " ".join(capsys.readouterr().out.split()).split(" A ledger calls it ")
+    assert "according to the file" in again
+    assert again.replace(", according to the file", "") == " ".join(out.split())
+    assert named == f"{common.account_of(load(file)).called}."
 
 
 def test_the_exported_columns_are_votes_and_answers(

@@ -394,7 +394,7 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
     assert main(["verify", path]) == 0
     again = " ".join(capsys.readouterr().out.split())
     assert "optimum, according to the file The guarantee does not rest on the accuracy" in again  # of the gap alone
-    assert again.replace(", according to the file", "") == out
+    assert again.replace(", according to the file", "").partition(" A ledger calls it")[0] == out
 
 
 @pytest.mark.thorough
