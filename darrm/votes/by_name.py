@@ -55,16 +55,23 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _likely(missing: Sequence[str], others: Sequence[str]) -> str:
-    """Which of the other columns may be that of a missing voter: one that differs by case, space or little else."""
+    """The other columns, and which may be that of a missing voter: one that differs by case, space or little else.
+
+    Whether the file or the list of names is at fault is not known here: a design, ``--columns`` or ``voters`` has it.
+    """
     if not others:
         return f" It has no others. Add {'it' if len(missing) == 1 else 'them'}."
+    meant = "."
     letters = {_letters(name): name for name in reversed(others)}
     for voter in missing:
         near = get_close_matches(_letters(voter), list(letters), 1, 0.8)
         if near:
-            found = letters[near[0]]
-            return f" Its column {shown(found)} may be that of {shown(voter)}: give it that very name if it is."
-    return f" Its other columns are {_some(others)}. Name the columns as the voters are called."
+            meant = f": did you mean {shown(letters[near[0]])} for {shown(voter)}?"
+            break
+    return (
+        f" Its other columns are {_some(others)}{meant} Pass the names of columns (--columns, voters=); if the design "
+        "names its voters, call the columns as it does."
+    )
 
 
 def _letters(name: str) -> str:

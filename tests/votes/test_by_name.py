@@ -86,11 +86,11 @@ def test_voters_may_be_called_by_numbers(table: Table) -> None:
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        (["anna", "ben", "dan"], "none for 'eve'. Its other columns are 'dan'. Name the columns as"),
+        (["anna", "ben", "dan"], "none for 'eve'. Its other columns are 'dan'. Pass the names of columns (--columns"),
         (["anna", "ben"], "none for 'eve'. It has no others. Add it"),
-        (["anna", "ben", "Eve"], "none for 'eve'. Its column 'Eve' may be that of 'eve'"),
-        (["anna", "b_en", "eve"], "none for 'ben'. Its column 'b_en' may be that of 'ben'"),
-        (["annna", "ben", "eve"], "Its column 'annna' may be that of 'anna'"),
+        (["anna", "ben", "Eve"], "none for 'eve'. Its other columns are 'Eve': did you mean 'Eve' for 'eve'? Pass"),
+        (["anna", "b_en", "eve"], "none for 'ben'. Its other columns are 'b_en': did you mean 'b_en' for 'ben'?"),
+        (["annna", "ben", "eve"], "did you mean 'annna' for 'anna'?"),
         (["x", "y", "z"], "none for 'anna', 'ben', 'eve'"),
         (["anna", "ben", "eve", "ben "], "It has 2 called 'ben'"),
         (["0", "1", "1"], "none for 'anna', 'ben', 'eve'. Its other columns are '0', '1'"),
@@ -280,7 +280,7 @@ def test_a_header_cannot_write_on_the_terminal(capsys: pytest.CaptureFixture[str
         (["named.json", "--columns", "anna,ben,eve"], "Leave --columns out"),
         (["plain.json", "--columns", "anna,ben"], "--columns must be a list of 3 different names"),
         (["plain.json", "--columns", "anna,ben,anna"], "'anna' twice"),
-        (["plain.json", "--columns", "anna,ben,Eve"], "'eve' may be that of 'Eve'"),
+        (["plain.json", "--columns", "anna,ben,Eve"], "did you mean 'eve' for 'Eve'? Pass the names of columns (--columns"),
         (["plain.json"], "K = 3"),
     ],
 )
