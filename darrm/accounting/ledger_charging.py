@@ -74,10 +74,10 @@ def take(state: State, account: Account, n: int, where: object, repeated: int = 
 
 def check_one(state: State, account: _Kind, where: object) -> _Kind | NoisyLabels:
     """The account to which it is charged; `InputError` if the rule "exact" is for something else."""
-    account = charged_as(state, account)
-    if state.rule == "exact" and account.name not in state.of_labels:
-        raise _is_for_another(state, account, where)
-    return account
+    charged = charged_as(state, account)
+    if state.rule == "exact" and charged.name not in state.of_labels:
+        raise _is_for_another(state, charged, where)
+    return charged
 
 
 def charged_as(state: State, account: _Kind) -> _Kind | NoisyLabels:

@@ -142,7 +142,8 @@ def command(
     if again and key_path is not None:
         raise click.UsageError("--again goes without --key: with a key the same votes have the same label again.")
     refuse_ledger(out)
-    common.refuse_swapped(votes_path, file, "--votes", ["release", votes_path, "--votes", file])
+    for option, given in {"--votes": votes_path, "--ledger": ledger_path, "--key": key_path}.items():
+        common.refuse_swapped(given, file, option, ["release", given, option, file])
     check_place(out)
     key = None if key_path is None else LabelKey.load(key_path)
     made: Any = common.load_release(file)

@@ -105,6 +105,8 @@ def command(
     if out is not None:
         refuse_ledger(out)
         check_place(out)
+    for option, given in {"--votes": votes_path, "--parties": parties_path, "--ledger": ledger_path}.items():
+        common.refuse_swapped(given, file, option, ["release-shared", given, option, file])
     if kind_of(file) == "mechanism":
         raise InputError(
             f"{file} is a file of noisy max, and noisy max is not offered over shares. Pass a design that was made "

@@ -190,6 +190,15 @@ def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
             "rows.tex, with",
         ),
         (
+            ["release", "ledger.json", "--votes", "votes.csv", "--out", "o.csv", "--ledger", "gamma.json"],
+            "gamma.json is a design file, in the place of --ledger. Exchange the two: darrm release gamma.json "
+            "--ledger ledger.json, with",
+        ),
+        (
+            ["release-shared", "ledger.json", "--votes", "votes.csv", "-M", "3", "--ledger", "gamma.json"],
+            "gamma.json is a design file, in the place of --ledger. Exchange the two: darrm release-shared gamma.json",
+        ),
+        (
             ["ledger", "create", "gamma.json", "new.db", "--total-epsilon", "1", "--total-delta", "0"],
             "gamma.json is a design file, in the place of the ledger. Exchange the two: darrm ledger create new.db "
             "gamma.json, with",
