@@ -52,8 +52,8 @@ class LedgerReading:
             * ``left``: number of labels left for the one design or noise of rule "exact". None if unlimited, or if it
               depends on the design or noise (`remaining`).
             * ``left_of``: where rule "exact" has several sigmas, how many labels are left of each alone, by its name.
-            * ``designs``: of each design and noise by which it charges labels ``what`` in words and ``digest``, 16 digits
-              that tell it from others; by rule "exact" also before the first charge.
+            * ``designs``: of each design and noise by which it charges labels, ``what`` in words and ``digest``, 16
+              digits that tell it from others; by rule "exact" also before the first charge.
             * ``charges``: each charged mechanism, with its note and number of uses.
             * ``waiting``: files of charged labels that could not yet be moved to their name.
             * ``ids``: number of labels charged with ids.

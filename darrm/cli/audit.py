@@ -13,6 +13,7 @@ import click
 from darrm._validation import whole
 from darrm.cli import common
 from darrm.cli.long_run import progress
+from darrm.cli.needed import Command, Given
 from darrm.errors import InputError
 from darrm.numerics.printed import counted
 from darrm.show import typed, wording
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
 _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
 
-@click.command("audit", short_help="Measure how much a release reveals about each private label.")
+def _missing(given: Given) -> list[str]:
+    return ["'--mechanism' (or '--design')"] * (not {"names", "designs"} & given.keys())
+
+
+@click.command(
+    "audit", cls=Command, also=_missing, short_help="Measure how much a release reveals about each private label."
+)
 @click.option(
     "--mechanism",
     "names",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.cli.needed import Command, Given
 from darrm.errors import InputError
 from darrm.numerics.printed import counted
 from darrm.problem.groups import called, without_privacy
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-3  # relative, of a total, as that of `compose`
 
 
-@click.command("budget", short_help="Compute the cumulative privacy loss of many labels.")
+def _missing(given: Given) -> list[str]:
+    return [
+        *["'FILE' (or '--noisy-max')"] * (not {"file", "noisy_max"} & given.keys()),
+        *["'--queries' (or '--total-epsilon')"] * (not {"queries", "total_epsilon"} & given.keys()),
+        *[common.UNLESS_BARE] * (not {"voters", "noisy_max"} & given.keys()),
+    ]
+
+
+@click.command("budget", cls=Command, also=_missing, short_help="Compute the cumulative privacy loss of many labels.")
 @click.argument("file", type=common.PATH, required=False)
 @common.number(
     "--noisy-max",

@@ -211,6 +211,7 @@ randomized_option = click.option(
     help="Voters use randomized response of --epsilon: warn if it cannot produce the --prior. No guarantee "
     "rests on it: --randomizer response is for guarantees that do.",
 )
+UNLESS_BARE = "'--voters' (unless all voters are non-private)"
 voters_option = click.option(
     "--voters",
     shell_complete=known("fresh", "fixed"),

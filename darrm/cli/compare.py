@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.cli import common, outputs, totals
+from darrm.cli import common, needed, outputs, totals
 from darrm.cli.problem import cost_option, fallback_option, goal_option, none_option, randomizer_options, take_asked
 from darrm.errors import InputError, SolverError
 from darrm.numerics.printed import counted
@@ -335,6 +335,10 @@ def _at_one_total(
             raise InputError(
                 f"{option} is for one release, not for a total of {counted(queries, 'label')}. Leave it out."
             )
+    given = {name: value for name, value in {**values, "voters": voters}.items() if value not in (None, ())}
+    lacking = ["'--total-delta'"] * (total_delta is None) + totals.missing(given)
+    if len(lacking) > 1:
+        raise click.UsageError(needed.said(lacking))
     if total_delta is None:
         raise InputError("--total-delta must be given with --queries and --total-epsilon. Pass e.g. 1e-6.")
     taken = totals.take_setting(values)

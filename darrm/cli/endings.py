@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import click
 
+from darrm.cli import needed
 from darrm.errors import (
     BudgetError,
     CertificateError,
@@ -162,6 +163,9 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
         if isinstance(error, click.NoSuchOption) and context is not None:
             others = " or ".join(meant(error.option_name, context.command) or (error.possibilities or ())[:1])
             said = f"No such option {error.option_name}. Did you mean {others}?" if others else said
+        if isinstance(error, click.MissingParameter) and context is not None:
+            several = needed.missing(context)
+            said = needed.said(several) if len(several) > 1 else said
         stop = "" if said.endswith((".", "?", "?)")) else "."
         return ending, f"{said}{stop} Try '{context.command_path if context else command} --help'."
     # The library does not know how it was called.

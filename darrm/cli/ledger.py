@@ -11,6 +11,7 @@ import click
 
 from darrm._validation import check_count
 from darrm.cli import common
+from darrm.cli.needed import Command, Given
 from darrm.cli.outputs import CSV, LEDGER
 from darrm.errors import RecoveredLabelsWarning
 from darrm.numerics.printed import counted
@@ -35,7 +36,15 @@ def command() -> None:
     """
 
 
-@command.command("create", short_help="Create a ledger with a privacy budget.")
+def _missing(given: Given) -> list[str]:
+    of_one = given.get("rule", "exact") == "exact" and not {"file", "noisy_max"} & given.keys()
+    return [
+        *["'FILE' (or '--noisy-max', or another '--rule')"] * of_one,
+        *[common.UNLESS_BARE] * (not {"voters", "noisy_max"} & given.keys()),
+    ]
+
+
+@command.command("create", cls=Command, also=_missing, short_help="Create a ledger with a privacy budget.")
 @click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.budget_options

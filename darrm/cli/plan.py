@@ -11,9 +11,10 @@ import click
 
 from darrm.cli import common, outputs
 from darrm.cli.long_run import progress
+from darrm.cli.needed import Command
 from darrm.cli.problem import columns_option, fallback_option, randomizer_options
 from darrm.cli.suggestions import line, options_given, suggest, suggest_release
-from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
+from darrm.cli.totals import comparison_values, missing, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
 from darrm.errors import InputError
 from darrm.problem.groups import without_privacy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from darrm.planning.planner import Progress
 
 
-@click.command("plan", short_help="Plan many labels within one privacy budget.")
+@click.command("plan", cls=Command, also=missing, short_help="Plan many labels within one privacy budget.")
 @setting_options
 @columns_option
 @randomizer_options

@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from darrm.cli import common
+from darrm.show import wording
 from darrm.show.typed import GOALS, GROUP, goals, take_decision
 
 columns_option = click.option(
@@ -128,10 +129,12 @@ def take_asked(values: dict[str, Any], prior: str | None) -> dict[str, Any]:
     equals, groups = of_one_kind()
     flags = _flags()
     needed = [("group",), ("release_epsilon", "m"), ("accuracy", "prior")] if groups else [("K",), ("epsilon",)]
-    for names in needed:
-        if not _given(*names):
-            other = "" if groups or equals else " (or --group, --release-epsilon and --accuracy)"
-            raise click.UsageError(f"Missing option '{flags[names[0]]}'{other}.")
+    lacking = [f"'{flags[names[0]]}'" for names in needed if not _given(*names)]
+    if lacking and not groups and not _given("m", "release_epsilon", "total_epsilon"):
+        lacking.append("'--m'")  # missing alone it has an error of its own
+    if lacking:
+        other = "" if groups or equals else " (or --group, --release-epsilon and --accuracy)"
+        raise click.UsageError(f"Missing {'option ' * (len(lacking) == 1)}{wording.listed(lacking)}{other}.")
     of_groups = {name: values.pop(name) for name in _OF_GROUPS}
     of_equals = {name: values.pop(name) for name in ("K", "m", "release_epsilon", "epsilon", "Delta")}
     promised = {name: values.pop(name) for name in ("delta", "max_affected", "adjacency")}

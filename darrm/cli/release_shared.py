@@ -18,6 +18,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import progress
+from darrm.cli.needed import Command, Given
 from darrm.cli.outputs import LEDGER
 from darrm.errors import DarrmError, InputError
 from darrm.numerics.printed import counted
@@ -30,7 +31,11 @@ _MOST_VALUES = 255  # that a cell of a votes file can have; half as many beside 
 _WAIT = 10  # seconds for the other processes of a trial to end
 
 
-@click.command("release-shared", short_help="Release labels over secret shares of votes.")
+def _missing(given: Given) -> list[str]:
+    return ["'-M' (or '--parties' and '--party')"] * (not {"M", "parties_path"} & given.keys())
+
+
+@click.command("release-shared", cls=Command, also=_missing, short_help="Release labels over secret shares of votes.")
 @common.file_argument
 @click.option(
     "--votes",

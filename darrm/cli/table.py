@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from darrm.cli import common
 from darrm.cli.endings import DONE, NO_DESIGN, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
+from darrm.cli.needed import Command, Given
 from darrm.cli.verify import rests
 from darrm.errors import InputError, in_one_line
 from darrm.numerics import printed
@@ -21,7 +22,11 @@ _MOST = 1_000_000  # as in a grid
 _KEPT = "Finished rows are saved: run the same command again to continue."
 
 
-@click.command("table", short_help="Solve a grid of problems and write a table.")
+def _missing(given: Given) -> list[str]:
+    return [f"'--{name}'" for name in ("K", "m", "epsilon") if not {name, "problems"} & given.keys()]
+
+
+@click.command("table", cls=Command, also=_missing, short_help="Solve a grid of problems and write a table.")
 @click.option("--K", "K", help="Numbers of voters: 11, 5,7,9 or a range 11:101:2, end included.")
 @click.option("--m", help="Privacy allowances, in the same forms; values above K are skipped.")
 @click.option("--epsilon", help="Epsilons of one voter, in nats, in the same forms.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 from darrm._validation import check_count, real
 from darrm.cli import common
+from darrm.cli.needed import Given
 from darrm.errors import InputError
 from darrm.show import comparison_words, typed
 
@@ -72,6 +74,21 @@ options = common.options(
         help="Which data sets are neighbours. Most DP-SGD libraries state epsilon for add-remove.",
     ),
 )
+
+
+def missing(given: Given) -> list[str]:
+    """What a plan needs besides, and was not given."""
+    groups = typed.take_groups(given.get("group", ()), "25:0.5", auto=True)
+    voters = " and ".join(f"'--{name}'" for name in ("K", "epsilon") if name not in given) if not groups else ""
+    reached = [count if most is None else most for count, _, _, most, _ in groups] or [given.get("K")]
+    accuracy = {"base_accuracy", "accuracy", "prior"} & given.keys()
+    private = not groups or any(epsilon != math.inf for _, epsilon, *_ in groups)
+    return [
+        *[f"{voters} (or '--group')"] * bool(voters),
+        *["'--base-accuracy' (or '--accuracy', or '--prior')"] * (not accuracy),
+        *["'--max-affected'"] * ("max_affected" not in given and reached != [1]),
+        *["'--voters'"] * ("voters" not in given and private),
+    ]
 
 
 def take_setting(values: dict[str, Any]) -> dict[str, Any]:

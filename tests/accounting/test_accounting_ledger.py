@@ -334,7 +334,9 @@ def test_voters_have_to_be_named(tmp_path: Path, design: darrm.Design, voters: A
 @pytest.mark.parametrize("changes", [{"m": 1.5}, {"epsilon": 0.0100001}, {"K": 7}])
 def test_exact_is_for_one_design(book: Ledger, design: darrm.Design, tmp_path: Path, changes: dict[str, Any]) -> None:
     before = book.path.read_bytes()
-    said = r"is for another design \(design \w{8}\)\. Got design \w{8}\. .* add up if no row of votes has a label in both"
+    said = (
+        r"is for another design \(design \w{8}\)\. Got design \w{8}\. .* add up if no row of votes has a label in both"
+    )
     with pytest.raises(darrm.InputError, match=said):
         book.charge(other(**changes), 1)
     with pytest.raises(darrm.InputError, match=said):

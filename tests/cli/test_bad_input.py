@@ -117,7 +117,7 @@ def test_an_argument_that_was_not_typed_keeps_its_name(refused: Refused) -> None
     message, typed = "delta must be in [0, 1). Got 3.", ["budget", "gamma.json", "--delta", "2"]
     assert with_option(message, app.commands["budget"], typed) == message  # it is not what was typed
     plan = ["plan", "--K", "3", "--epsilon", "1", "--queries", "1", "--total-epsilon", "1", "--total-delta", "0"]
-    assert refused(*plan, "--accuracy", ".8").startswith("darrm: voters must be")
+    assert refused(*plan, "--accuracy", ".8", "--max-affected", "1").startswith("darrm: voters must be")
 
 
 def test_nothing_is_said_of_what_did_not_stand_there(refused: Refused, folder: Path) -> None:
@@ -190,6 +190,33 @@ def test_bad_options(refused: Refused, extra: list[str]) -> None:
 )
 def test_missing_options_and_unknown_commands(refused: Refused, arguments: list[str]) -> None:
     refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "plan --K 5 --total-delta 0",
+            "Missing '--queries', '--total-epsilon', '--epsilon' (or '--group'), '--base-accuracy' (or '--accuracy', "
+            "or '--prior'), '--max-affected' and '--voters'. Try 'darrm plan --help'.",
+        ),
+        ("plan --group 1:inf --queries 2 --accuracy .7", "Missing '--total-epsilon' and '--total-delta'. Try"),
+        ("plan --group 5:x", "Missing '--queries', '--total-epsilon' and '--total-delta'. Try"),
+        ("compare --queries 3 --total-epsilon 5 --group 3:1 --accuracy .7 --voters fixed", "delta' and '--max-aff"),
+        ("budget gamma.json --delta 0", "Missing '--queries' (or '--total-epsilon') and '--voters' (unless all"),
+        ("budget --noisy-max 9", "Missing '--delta' and '--queries' (or '--total-epsilon'). Try"),
+        ("ledger create new.db gamma.json --voters fresh", "Missing '--total-epsilon' and '--total-delta'. Try"),
+        ("ledger create new.db --total-epsilon 1 --total-delta 0", "Missing 'FILE' (or '--noisy-max', or another"),
+        ("release gamma.json", "Missing '--votes' and '--out'. Try 'darrm release --help'."),
+        ("release-shared gamma.json", "Missing '--votes' and '-M' (or '--parties' and '--party'). Try"),
+        ("table --out new.csv --m 1", "Missing '--K' and '--epsilon'. Try"),
+        ("audit", "Missing '--eta' and '--mechanism' (or '--design'). Try"),
+        ("solve", "Missing '--K', '--epsilon' and '--m' (or --group, --release-epsilon and --accuracy). Try"),
+        ("compare --group 3:1 --accuracy .7", "Missing option '--release-epsilon'. Try"),
+    ],
+)
+def test_all_that_is_missing_is_named_at_once(refused: Refused, line: str, said: str) -> None:
+    assert said in refused(*line.split())
 
 
 def test_what_click_refuses_ends_in_a_full_stop(refused: Refused) -> None:

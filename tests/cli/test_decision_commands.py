@@ -677,7 +677,7 @@ def test_bad_options(capsys: pytest.CaptureFixture[str], changes: dict[str, str]
 
 @pytest.mark.parametrize("arguments", [[], ["--absent"], ["--group", "3:1"], ["--K", "3"], ["--accuracy", ".7"]])
 def test_too_few_options(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    assert "Missing option '--" in refused(capsys, "solve", *arguments)
+    assert re.search(r"Missing (option )?'--", refused(capsys, "solve", *arguments))
 
 
 @pytest.mark.parametrize(

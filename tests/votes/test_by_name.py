@@ -280,7 +280,10 @@ def test_a_header_cannot_write_on_the_terminal(capsys: pytest.CaptureFixture[str
         (["named.json", "--columns", "anna,ben,eve"], "Leave --columns out"),
         (["plain.json", "--columns", "anna,ben"], "--columns must be a list of 3 different names"),
         (["plain.json", "--columns", "anna,ben,anna"], "'anna' twice"),
-        (["plain.json", "--columns", "anna,ben,Eve"], "did you mean 'eve' for 'Eve'? Pass the names of columns (--columns"),
+        (
+            ["plain.json", "--columns", "anna,ben,Eve"],
+            "did you mean 'eve' for 'Eve'? Pass the names of columns (--columns",
+        ),
         (["plain.json"], "K = 3"),
     ],
 )
