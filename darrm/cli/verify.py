@@ -164,10 +164,10 @@ def _voters(problem: dict[str, Any]) -> str:
     groups = []
     for group in problem.get("groups", [one | {"max_affected": most}]):
         private = group["epsilon"] is not None
-        each = f"({group['epsilon']!r}, {group['delta']!r})-DP each" if private else "non-private"
+        each = f"{wording.pair(group['epsilon'], group['delta'])}-DP each" if private else "non-private"
         if "randomizer" in group:
             known = group["randomizer"]
-            how = f"by randomized response of epsilon {group['epsilon']!r}" if isinstance(known, str) else f"by {known}"
+            how = f"by randomized response of epsilon {wording.exactly(group['epsilon'])}" if isinstance(known, str) else f"by {known}"
             but = f" but {group['colluders']}, which have no guarantee" if group["colluders"] else ""
             each = f"known to draw every vote from its true answer {how}, all{but}"
         fewer = (

@@ -451,7 +451,7 @@ def test_the_command_says_which_voters_were_judged(tmp_path: Path, capsys: pytes
     decision(groups, 1.0, max_affected=2).save(tmp_path / "decision.json")
     assert main(["verify", str(tmp_path / "decision.json"), "--independent"]) in (0, 1)
     assert (
-        "Voters: 2 that are (1.0, 0.0)-DP each, at most 1 affected; 3 that are non-private. "
+        "Voters: 2 that are (1, 0)-DP each, at most 1 affected; 3 that are non-private. "
         "A change to a neighbouring data set ('replace-one') affects at most 2 of them."
     ) in capsys.readouterr().out
 

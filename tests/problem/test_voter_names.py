@@ -233,6 +233,6 @@ def test_verify_says_who_is_in_which_group(named: Any, tmp_path: Path, capsys: p
     assert main(["verify", str(tmp_path / "design.json")]) == 0
     assert "anna, ben in group 1; eve in group 2." in " ".join(capsys.readouterr().out.split())
     assert main(["verify", str(tmp_path / "design.json"), "--independent"]) == 0
-    assert "2 (anna, ben) that are (1.0, 0.0)-DP each; 1 (eve) that" in capsys.readouterr().out
+    assert "2 (anna, ben) that are (1, 0)-DP each; 1 (eve) that" in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "design.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["problem"]["groups"][1]["names"] == ["eve"]
