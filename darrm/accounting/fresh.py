@@ -111,9 +111,9 @@ def of_region(
     if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
             f"delta must be above {unavoidable:.6g} for {'one label' if queries == 1 else f'{queries} labels'} of this "
-            f"design. Got {delta:g}. Pass a larger delta{' or fewer queries' * (queries > 1)}. (So large is the "
-            f"certified probability of a loss above {BEYOND:g} nats plus the epsilons of the affected voters, which a "
-            "total counts as infinite.)"
+            f"design. Got {delta:g}. Pass a larger delta{' or fewer queries' * (queries > 1)}. A loss above "
+            f"{BEYOND:g} nats plus the epsilons of the affected voters counts as infinite, and {unavoidable:.6g} is "
+            "its certified probability."
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
