@@ -167,7 +167,8 @@ def _voters(problem: dict[str, Any]) -> str:
         each = f"{wording.pair(group['epsilon'], group['delta'])}-DP each" if private else "non-private"
         if "randomizer" in group:
             known = group["randomizer"]
-            how = f"by randomized response of epsilon {wording.exactly(group['epsilon'])}" if isinstance(known, str) else f"by {known}"
+            own = f"randomized response of epsilon {wording.exactly(group['epsilon'])}"
+            how = f"by {own if isinstance(known, str) else known}"
             but = f" but {group['colluders']}, which have no guarantee" if group["colluders"] else ""
             each = f"known to draw every vote from its true answer {how}, all{but}"
         fewer = (
