@@ -94,7 +94,7 @@ def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as
     t = getattr(of_file[0], "max_affected", 1) if of_file else 1
     listed = [*of_file, *(GaussianNoisyMax(sigma, max_affected=t) for sigma in noisy_max)]
     made = Ledger.create(ledger, listed if len(listed) > 1 else next(iter(listed), None), **values)
-    _show(made, as_json)
+    _show(made, as_json, of_file[0] if of_file and values["rule"] != "exact" else None)  # by exact it says it anyway
     common.wrote(made.path)
     model = getattr(of_file[0], "problem", None) if of_file else None
     if getattr(model, "known", False) and values["fallback_epsilon"] is None:

@@ -396,6 +396,19 @@ def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
     assert f"This holds {alone}." in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("rule", ["exact", "basic-filter"])
+def test_a_new_ledger_says_how_many_labels_of_the_design_it_covers(
+    design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str
+) -> None:
+    book = str(tmp_path / "ledger.db")
+    budget = ["--total-epsilon", "1", "--total-delta", "0.1", "--voters", "fresh", "--rule", rule]
+    assert main(["ledger", "create", book, str(design_file), *budget]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    left = run_json(capsys, "ledger", "show", book, str(design_file))["left"]
+    assert left > 0
+    assert f"that the remaining budget covers: {left}." in said or f"released, {left} left." in said
+
+
 @pytest.mark.thorough
 def test_a_ledger_of_everything(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
