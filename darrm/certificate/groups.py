@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,7 +182,11 @@ class GroupSeparation:
     def worst(self, *epsilons: Decimal) -> list[WorstCase]:
         """The worst of `worst_cases` at each epsilon; the cases of the other blocks are not spelled out."""
         worst: list[tuple[_Block, int, int, Any]] = []
-        for block in self._blocks():
+        blocks = self._blocks()
+        still = next(blocks)
+        for block in chain(blocks, [still]):
+            if block is still and worst and all(bound > 0 for *_, bound in worst):
+                break  # without an affected voter V = W, so no excess is above 0
             found = self._worst(block, epsilons)
             # Of tables that are not kept, the worst blocks alone stay in memory.
             pairs = zip(worst or found, found, strict=True)

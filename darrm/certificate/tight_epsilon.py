@@ -29,7 +29,8 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
     if holds:  # a design for a limit usually needs all of it
         known = search.glimpse(limit.epsilon)
         excess = known.difference - delta - 2 * known.rounding
-        if excess > 0 < known.q_side and math.log1p(excess / known.q_side) >= float(limit.epsilon) * (1 - 2.0**-30):
+        needed = math.log1p(excess / known.q_side) if excess > 0 < known.q_side else math.inf
+        if float(limit.epsilon) * (1 - 2.0**-30) <= needed < math.inf:  # the quotient may overflow
             return rounded_up(limit.epsilon)
     with decimals(limit.epsilon):
         ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
