@@ -361,10 +361,10 @@ def _cut_off(before: _Direction, line: _Direction, after: _Direction, floor: Dec
     return float((x - line.a * y - line.delta) / x) if x > 0 else 0.0
 
 
-def _point(x: Decimal, y: Decimal) -> Point:
+def _point(x: Decimal, y: Decimal, reached: tuple[int, ...] = ()) -> Point:
     """The four probabilities, each the nearest float64, with a relative error of 2^-53."""
     x, y = min(max(x, Decimal(0)), Decimal(1)), min(max(y, Decimal(0)), Decimal(1))
-    return Point(float(x), float(y), float(1 - x), float(1 - y))
+    return Point(float(x), float(y), float(1 - x), float(1 - y), reached)
 
 
 def largest_loss(corners: Iterable[Point]) -> float:
@@ -379,4 +379,4 @@ def inside(attained_x: float, attained_y: float, reached: tuple[int, ...] = ()) 
     with decimals(Decimal(1)):
         x, y = Decimal(attained_x) * Decimal(1 - _CLOSER), Decimal(attained_y) * Decimal(1 + _CLOSER)
         not_x = (1 - Decimal(attained_x)) * Decimal(1 + _CLOSER)
-        return replace(_point(min(x, 1 - not_x), y), reached=reached)
+        return _point(min(x, 1 - not_x), y, reached)
