@@ -41,6 +41,7 @@ _BALANCES = (0.9, 0.95, 1.0)  # of the divergences by two budgets; one of them s
 _TRIES = 60  # of one Renyi divergence; few are needed, except where the answer hardly depends on the votes
 _SHARE = 0.95  # of the mu of Gaussian noise, where a search under Renyi divergences begins
 _MOST_VOTES = 400  # up to renaming of classes; above it an optimum for many labels takes tens of minutes
+_MORE = 1 + 1e-12  # times a tight epsilon: larger than rounding, except for tiny epsilons
 _ROUNDING = 1e-12  # relative, of costs; larger than any real difference
 _SOON = 0.5  # share of the budget that a first design spends where optima are soon there
 _QUICK = 128  # entries of a table of two answers, up to which they are
@@ -385,7 +386,7 @@ class _Search:
         with suppress(CertificateError, InputError):
             table = setting.stored(table)
             certificate = verify(table, setting.problem(1.0, self._failing))
-            problem = setting.certified(certificate, self._failing, 1 + 1e-9)
+            problem = setting.certified(certificate, self._failing, _MORE)
             self._take(Spent(Design(problem, table, setting.objective, shape=setting.shape), math.nan))
 
     def _take_better(self, spent: Spent[OneLabel]) -> None:
@@ -444,10 +445,9 @@ def tight(setting: Setting, design: Design) -> Design:
     certificate, problem = design.certificate, design.problem
     each = [kind.tight_epsilon for kind in certificate.kinds.values() or [certificate]]
     solved = [kind.release_epsilon for kind in problem.kinds.values()]
-    more = 1 + 1e-12  # larger than rounding, except for tiny epsilons
-    if not all(0 < epsilon * more < most for epsilon, most in zip(each, solved, strict=True)):
+    if not all(0 < epsilon * _MORE < most for epsilon, most in zip(each, solved, strict=True)):
         return design
-    tighter = setting.certified(certificate, max(kind.delta for kind in problem.kinds.values()), more)
+    tighter = setting.certified(certificate, max(kind.delta for kind in problem.kinds.values()), _MORE)
     with suppress(CertificateError):
         return Design(
             tighter, design.table, design.objective, design.shape, None, design.gap, design.profile, design.fewer
