@@ -140,8 +140,9 @@ def _separations(
 ) -> list[tuple[Voted, Any]]:
     """The separation for each vector of votes of the colluders, of f_k in decimals or computed in them as a whole."""
     truths, found = truths_of(problem), []
-    for voted in truths.colluding():
-        answers = truths.seen(np.frombuffer(content).reshape(shape), voted, exact=exact)
+    table = np.frombuffer(content).reshape(shape)
+    for voted in truths.colluding(table):
+        answers = truths.seen(table, voted, exact=exact)
         start = np.moveaxis(answers, -1, 0) if limit.problem.binary else answers
         kind: Any = GroupSeparation if limit.problem.binary else ClassSeparation
         found.append((voted, kind(None, limit, start, exact=whole)))

@@ -27,6 +27,8 @@ from darrm.problem.groups import ByGroups, check_problem
 from darrm.problem.noise_function import Given, acceptance, noise_function
 
 _HALF = Fraction(1, 2)
+_LEAST = 2.0**-30  # of a probability that 2^-53 hardly changes
+_NEAR = 2.0**-51  # above the rounding of a sum of two probabilities
 
 
 class Encoding(NamedTuple):
@@ -135,12 +137,34 @@ def of_answers(answers: Array, problem: ByGroups) -> Array:
 
     For two answers ``answers`` holds the probabilities of answer 1; for a majority it must treat both answers alike.
     """
-    if of(problem, answers) is not GAMMA:
-        return answers
+    encoding = of(problem, answers)
+    if encoding is not GAMMA:
+        return complementary(answers) if encoding is BINARY else answers
     gamma = np.clip(2 * np.maximum(answers, answers[::-1]) - 1, 0.0, 1.0)
     if problem.K % 2 == 0:
         gamma[problem.K // 2] = 0.0
     return np.asarray(gamma)
+
+
+def complementary(table: Array) -> Array:
+    """A table of two answers, in which answers that are treated alike but for rounding are treated so exactly.
+
+    The smaller of two opposite probabilities becomes 1 minus the larger one, which is exact. Tables with a probability
+    below 2^-30 stay as they are.
+    """
+    opposite = np.flip(table)
+    if table.min() < _LEAST or np.abs(table + opposite - 1).max() > _NEAR:
+        return table
+    larger = np.maximum(np.maximum(table, opposite), 0.5)
+    return np.where(table > opposite, larger, np.where(table < opposite, 1 - larger, 0.5))
+
+
+def treats_alike(table: Array, problem: DecisionProblem) -> bool:
+    """Whether renaming the classes of all votes and of the answer leaves a table as it is, to the last bit."""
+    if not problem.binary:
+        return class_tables.is_symmetric(table, problem)
+    # Of two probabilities that sum to 1, 1 minus the larger one is exact.
+    return bool(np.array_equal(1 - table, np.flip(table)) and np.array_equal(1 - np.flip(table), table))
 
 
 def stored(texts: list[str], problem: ByGroups) -> Array:

@@ -28,6 +28,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
+from darrm.problem import encodings
 from darrm.problem.class_corners import ClassCase
 from darrm.problem.class_tables import sampled
 from darrm.problem.class_votes import all_votes, class_probabilities
@@ -116,9 +117,18 @@ class Truths(NamedTuple):
     problem: TruthProblem
     kernels: tuple[Kernel | None, ...]
 
-    def colluding(self) -> tuple[Voted, ...]:
-        """The possible votes of all colluders."""
-        return tuple(product(*(range(len(kernel.beside)) if kernel else (0,) for kernel in self.kernels)))
+    def colluding(self, table: Array | None = None) -> list[Voted]:
+        """The possible votes of all colluders.
+
+        Of votes that differ by the names of classes, where ``table`` and the randomizers treat all classes alike, only
+        the first: f_k of the others is that of the first with other names of votes and answers, and its worst cases
+        are as bad.
+        """
+        every = list(product(*(range(len(kernel.beside)) if kernel else (0,) for kernel in self.kernels)))
+        if table is None or not self.votes.classes_alike or not encodings.treats_alike(table, self.votes):
+            return every
+        up_to_names = {tuple(sorted(zip(*self.votes_of(voted), strict=True))): voted for voted in reversed(every)}
+        return list(reversed(up_to_names.values()))
 
     def seen(self, table: Array, voted: Voted, *, exact: bool) -> NDArray[Any]:
         """f_k for a table of votes and votes of the colluders: the probabilities of all answers, on the last axis.

@@ -38,7 +38,9 @@ from darrm.accounting.search import Budget
 from darrm.accounting.voters import among, epsilon_of
 from darrm.certificate.truths import TruthSeparation
 from darrm.numerics.printed import at_least, at_most
+from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.limits import guarantee
+from darrm.problem.truths import truths_of
 from darrm.storage.sealed_json import write
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "known_randomizers.json").read_text())
@@ -165,6 +167,29 @@ def test_certificates(name: str, seed: int) -> None:
     for epsilon, delta in zip(epsilons, darrm.privacy_profile(table, case.problem(), epsilons).tolist(), strict=True):
         needed = needed_delta(pairs, exponential(epsilon))
         assert needed - F(1, 10**30) <= F(delta) <= needed + F(1, 10**12)
+
+
+@pytest.mark.parametrize("name", ["colluders", "all others collude", "two groups", "beside any"])
+def test_of_colluders_that_differ_by_the_names_of_answers_one_is_enough(name: str) -> None:
+    case = CASES[name]
+    problem, shape = case.problem(0.2), case.problem().table_shape
+    drawn_ones = np.random.default_rng(37).integers(1, 2**20, shape) / 2**20
+    table, truths = (drawn_ones + 1 - np.flip(drawn_ones)) / 2, truths_of(problem)
+    assert len(truths.colluding()) == len(truths.colluding(np.nextafter(table, 1))) == math.prod(
+        voters.colluders + 1 for voters in case.voters
+    )
+    assert len(truths.colluding(table)) == len(truths.colluding()) // 2 + len(truths.colluding()) % 2
+    needed = needed_delta(case.rows(table), exponential(0.2))
+    assert needed - F(1, 10**30) <= F(darrm.verify(table, problem).needed_delta) <= needed + F(1, 10**12)
+
+
+def test_of_colluders_that_differ_by_the_names_of_classes_one_is_enough() -> None:
+    problem = DecisionProblem([VoterGroup(4, 1.0, randomizer=RESPONSE, colluders=2)], 0.5, 1e-3, 3)
+    design = darrm.solve(problem, objective=darrm.objectives.truth([0.8]))
+    full = class_probabilities(design.table, problem, all_votes(problem))
+    assert [len(truths_of(problem).colluding(table)) for table in (design.table, full)] == [2, 6]
+    needed = [darrm.verify(table, problem).needed_delta for table in (design.table, full)]
+    assert needed[0] == pytest.approx(needed[1], rel=1e-9)
 
 
 @pytest.mark.thorough
