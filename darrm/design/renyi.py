@@ -86,7 +86,8 @@ class RenyiProgram:
         """The table of x, in which no answer is impossible."""
         table = self._variables.columns.table(np.clip(x, 0.0, 1.0))
         encoding = encodings.of(self._problem, table)
-        return encoding.mixed(encoding.checked(table, self._problem), 1 - _EVEN)
+        mixed = encoding.mixed(encoding.checked(table, self._problem), 1 - _EVEN)
+        return encodings.complementary(mixed) if encoding is encodings.BINARY else mixed
 
     def _tangents(self, allowed: Array, x: Array) -> Rows:
         """Rows at the cases where the table of x violates a limit most."""
