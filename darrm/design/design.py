@@ -65,8 +65,9 @@ class Design(Answers, ForAnalysis):
         that treats all classes alike: shape ``(rows, n_answers)``, a row for each of
         `darrm.problem.counts.sorted_counts`. Its first entry is for the class with most votes, the second for the next
         class.
-    prior : Prior or Objective
-        For a majority the distribution of the votes; for a decision the objective to minimise, from `darrm.objectives`.
+    prior : Prior, str or Objective
+        For a majority the distribution of the votes, "uniform" if not given; for a decision the objective to minimise,
+        from `darrm.objectives`. The guarantee does not rest on it.
     shape : {"free", "ordered", "monotone"}
         "ordered", for a decision: the answer that the objective prefers at given counts is never less likely than
         another there. Every noise function is ordered, and has the shape "free" or "monotone". "monotone", for a
@@ -161,7 +162,7 @@ class Design(Answers, ForAnalysis):
         self,
         problem: AnyProblem,
         table: Given,
-        prior: Prior | Objective | None = None,
+        prior: Prior | Objective | str | None = None,
         shape: str = "free",
         objective: str | Objective | None = None,
         gap: float = math.inf,

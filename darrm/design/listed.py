@@ -184,7 +184,7 @@ def linear_program(
     if not isinstance(problem, MajorityProblem):
         raise refusal("problem", "a MajorityProblem", type(problem).__name__, "Pass a decision to darrm.solve.")
     choice("shape", shape, SHAPES)
-    taken = parse(prior) if isinstance(prior, str) else prior
+    taken = parse(prior)
     gains = weights(taken, problem.K, taken.default_objective if objective is None else objective) / 2
     rows = all_rows(problem)
     [votes] = problem.groups

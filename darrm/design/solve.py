@@ -281,10 +281,7 @@ def _goal(problem: AnyProblem, prior: Prior | str | None, objective: str | Objec
                 f"{objective!r}."
             )
         prior = "uniform"
-    if isinstance(prior, str):
-        prior = parse(prior)
-    if not isinstance(prior, Prior):
-        raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
+    prior = parse(prior)
     return paper(prior, prior.default_objective if objective is None else objective)
 
 

@@ -210,8 +210,7 @@ def sampled_error(
     """
     from scipy.special import ndtri
 
-    if isinstance(prior, str):
-        prior = parse(prior)
+    prior = parse(prior)
     if not isinstance(gammas, Mapping):
         raise refusal("gammas", "a mapping of names to noise functions", gammas)
     tables = {name: array("gammas", gamma, ("K + 1",)) for name, gamma in gammas.items()}

@@ -86,7 +86,7 @@ def under_prior(
     voting: MajorityProblem, prior: Prior | str, objective: str | None = None, shape: str | None = None
 ) -> Setting:
     """The setting of a plan for the majority of these voters, whose votes come from a prior."""
-    taken = parse(prior) if isinstance(prior, str) else prior
+    taken = parse(prior)
     goal = paper(taken, "disagreement" if objective is None else objective)
     weights(taken, voting.K, goal.name)  # raises if the prior does not fit
     return Setting(

@@ -18,7 +18,8 @@ from darrm.priors.prior import Prior
 
 _BELOW_HALF = (
     "Below 1/2 errors at votes for 0 and for 1 would cancel in the mean. For votes that lean either way pass "
-    "common:1,1, for close ones independent:0.5,0.6; expected_error takes probabilities in [0, 1]."
+    "common:1,1, for close ones independent:0.5,0.6. In Python darrm.expected_error takes any probabilities, and "
+    "custom of darrm.solve any terms of your own."
 )
 _IN_ORDER = "Pass low first, e.g. independent:0.5,1."
 

@@ -15,6 +15,11 @@ from darrm.priors.prior import Prior
 from darrm.priors.randomized import randomized_response
 from darrm.priors.truths import confusion, of_chances
 
+_OWN = (
+    "For the probabilities of 0, 1, ..., K ones pass darrm.priors.votes(them); for terms of your own, custom of "
+    "darrm.solve."
+)
+
 
 class Kind(NamedTuple):
     """How texts and files name one kind of prior."""
@@ -60,7 +65,7 @@ _MOST_NESTED = 20
 _READ_FIRST = "Read a file first: darrm.priors.votes(darrm.votes.read(FILE))."
 PRIORS = {
     "independent": Kind(
-        "independent:LOW,HIGH", "LOW <= HIGH, both in [0, 1]", "independent:0.6,0.9", independent, _of_two, alone=True
+        "independent:LOW,HIGH", "LOW <= HIGH, both in [1/2, 1]", "independent:0.6,0.9", independent, _of_two, alone=True
     ),
     "common": Kind("common:A,B", "A and B above 0", "common:2,2", common, _of_two, alone=True),
     "correlated": Kind(
@@ -110,8 +115,8 @@ def from_dict(values: Mapping[str, Any]) -> Prior:
     raise InputError(f"prior must have a kind ({', '.join(PRIORS)}) and its parameters. Got {shown(values)}.")
 
 
-def parse(text: str) -> Prior:
-    """A prior from its text.
+def parse(text: str | Prior) -> Prior:
+    """A prior from its text; a prior stays as it is.
 
     ``uniform``, ``independent:0.6,0.9``, ``common:2,2``, ``fixed:p1,...,pK``, ``votes:c0,...,cK``;
     ``confusion:P0,P1:C00,C01,C10,C11``, the probabilities of the truth and one confusion matrix, or more behind further
@@ -125,8 +130,10 @@ def parse(text: str) -> Prior:
     >>> darrm.priors.parse("fixed:0.9,0.8,0.6").ones(3).round(3).tolist()
     [0.008, 0.116, 0.444, 0.432]
     """
+    if isinstance(text, Prior):
+        return text
     if not isinstance(text, str):
-        raise refusal("prior", "a text such as independent:0.5,1", text)
+        raise refusal("prior", "a prior of darrm.priors, or a text such as independent:0.5,1", text, _OWN)
     if text == "uniform":
         return independent()
     name, colon, rest = text.partition(":")
@@ -144,8 +151,9 @@ def parse(text: str) -> Prior:
     except InputError as error:
         if "prior " in str(error):  # that behind this one
             raise
-        why = str(error).partition(" Got ")[0]
-        raise InputError(f"{said}. Got {shown(text)}: {why} Pass e.g. {kind.example}.") from None
+        why, _, got = str(error).partition(" Got ")
+        hint = got.partition(". ")[2] or f"Pass e.g. {kind.example}."
+        raise InputError(f"{said}. Got {shown(text)}: {why} {hint}") from None
     if prior is not None:
         return prior
     hint = f" {kind.hint}" if kind.hint and rest else ""

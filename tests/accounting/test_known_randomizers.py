@@ -175,8 +175,10 @@ def test_of_colluders_that_differ_by_the_names_of_answers_one_is_enough(name: st
     problem, shape = case.problem(0.2), case.problem().table_shape
     drawn_ones = np.random.default_rng(37).integers(1, 2**20, shape) / 2**20
     table, truths = (drawn_ones + 1 - np.flip(drawn_ones)) / 2, truths_of(problem)
-    assert len(truths.colluding()) == len(truths.colluding(np.nextafter(table, 1))) == math.prod(
-        voters.colluders + 1 for voters in case.voters
+    assert (
+        len(truths.colluding())
+        == len(truths.colluding(np.nextafter(table, 1)))
+        == math.prod(voters.colluders + 1 for voters in case.voters)
     )
     assert len(truths.colluding(table)) == len(truths.colluding()) // 2 + len(truths.colluding()) % 2
     needed = needed_delta(case.rows(table), exponential(0.2))

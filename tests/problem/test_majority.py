@@ -167,12 +167,12 @@ def test_a_gamma_that_is_not_symmetric_is_told_what_it_may_be() -> None:
         darrm.verify(None, problem)  # type: ignore[arg-type]
 
 
-def test_a_design_needs_a_prior_and_says_so() -> None:
+def test_a_design_takes_the_priors_that_solve_takes() -> None:
     problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.5)
-    with pytest.raises(
-        darrm.InputError, match=r"prior must be a prior of darrm.priors. Got 'uniform'. Pass priors.indep"
-    ):
-        darrm.Design(problem, [0.1] * 4, "uniform")  # type: ignore[arg-type]
+    assert darrm.Design(problem, [0.1] * 4) == darrm.Design(problem, [0.1] * 4, "uniform")
+    for refused in (darrm.Design, lambda problem, _, prior: darrm.solve(problem, prior=prior)):
+        with pytest.raises(darrm.InputError, match=r"prior must be a prior of darrm.priors.* Got 12. .*priors.votes"):
+            refused(problem, [0.1] * 4, 12)
 
 
 @pytest.mark.parametrize(
