@@ -891,7 +891,7 @@ def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
 
 def test_pages_count_the_mistakes() -> None:
     root = Path(__file__).resolve().parents[1]
-    for page in ("docs/trust.md", "tests/tools/mutants.md"):
+    for page in ("README.md", "docs/trust.md", "tests/tools/mutants.md"):
         counts = re.findall(r"(\d+) mistakes", (root / page).read_text(encoding="utf-8"))
         assert counts
         assert set(counts) == {str(len(MISTAKES))}, page

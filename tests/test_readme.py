@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import darrm
 from darrm.cli import main
 
 README = Path(__file__).parent.parent / "README.md"
@@ -90,14 +91,35 @@ def test_command_line_example_of_one_label_runs(
     assert settled(printed[0]) == settled(shown)
 
 
+def block(begin: str) -> list[list[str]]:
+    """The arguments of the commands in the block of the README that begins like this."""
+    lines = TEXT[TEXT.index(f"    {begin}") :].partition("\n\n")[0].replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def test_many_labels_of_a_design_of_delta_0_cost_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in block("darrm solve --K 11 --m 3 --epsilon 0.1 --voter-delta 1e-5 --delta 0 --out"):
+        assert main(command) == 0
+    said = re.search(r"# (\(\S+ \S+\)-DP) together", TEXT)
+    assert said is not None and f"100 labels together are {said[1]}" in " ".join(capsys.readouterr().out.split())
+    other = darrm.solve(K=11, m=3, epsilon=0.1, Delta=1e-5)
+    figures = re.search(r"hardly larger here \((\S+) for (\S+)\), .* no total at a delta of (\S+) or less", TEXT)
+    assert figures is not None
+    assert [f"{darrm.load('many.json').error:.5f}"[1:], f"{other.error:.5f}"[1:]] == [*figures.groups()][:2]
+    with pytest.raises(darrm.InputError, match="delta must be above"):
+        darrm.accounting.compose(other, 100, delta=float(figures[3]), voters="fresh")
+
+
 @pytest.mark.thorough
 def test_the_plan_by_a_known_randomizer_is_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "darrm").symlink_to(README.parent / "darrm")
-    block = TEXT[TEXT.index("    darrm plan --K 25 --epsilon 1 --randomizer response") :].partition("\n\n")[0]
-    story = [shlex.split(line)[1:] for line in block.replace("\\\n", " ").splitlines()]
+    story = block("darrm plan --K 25 --epsilon 1 --randomizer response")
     assert [command[0] for command in story] == ["plan", "ledger", "release"]
     for command in story:
         assert main(command) == 0
