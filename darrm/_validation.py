@@ -347,6 +347,8 @@ def check_total_epsilon(value: object) -> float:
 def not_a_design(asked: str, value: object) -> InputError:
     """The error for a value that is not a design; ``asked`` names what takes one. A plan holds a design."""
     hint = " Pass its design: plan.design." if type(value).__name__ == "Plan" else ""
+    if type(value).__name__ in ("ndarray", "list", "tuple"):
+        hint = " A table becomes one by darrm.Design(problem, table)."
     return InputError(f"{asked} from darrm.solve or darrm.load. Got {type(value).__name__}.{hint}")
 
 

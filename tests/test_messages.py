@@ -56,6 +56,20 @@ def test_voters_in_capitals_are_refused_in_a_short_line(
     assert capsys.readouterr().err == f"darrm: --{said}\n"
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: darrm.expected_error(np.ones(12), [0.6] * 10), r"p must hold .* K \+ 1 .*\(10,\) and \(12,\)"),
+        (lambda: darrm.solve(pior="uniform", **PROBLEM), r"'pior'.* help\(darrm.solve\) has the others"),
+        (lambda: darrm.accounting.compose(DESIGN.gamma, 2, delta=0.1, voters="fresh"), r"darrm.Design\(problem, table"),
+        (lambda: darrm.DecisionDesign(DESIGN.problem, DESIGN.gamma, 1), "prior must be a prior"),
+    ],
+)
+def test_who_mistakes_one_argument_for_another_is_told_which(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(darrm.InputError, match=said):
+        call()
+
+
 def test_a_vote_for_a_third_class_is_told_where_to_go(tmp_path: Path) -> None:
     said = "This is for two answers. .*classes=3, .*DecisionProblem .*--classes.*GaussianNoisyMax or Laplace"
     with pytest.raises(darrm.InputError, match=rf"Got 2 in row 0, column 1\. {said}"):

@@ -104,7 +104,8 @@ def test_many_labels_of_a_design_of_delta_0_cost_what_it_says(
     for command in block("darrm solve --K 11 --m 3 --epsilon 0.1 --voter-delta 1e-5 --delta 0 --out"):
         assert main(command) == 0
     said = re.search(r"# (\(\S+ \S+\)-DP) together", TEXT)
-    assert said is not None and f"100 labels together are {said[1]}" in " ".join(capsys.readouterr().out.split())
+    assert said is not None
+    assert f"100 labels together are {said[1]}" in " ".join(capsys.readouterr().out.split())
     other = darrm.solve(K=11, m=3, epsilon=0.1, Delta=1e-5)
     figures = re.search(r"hardly larger here \((\S+) for (\S+)\), .* no total at a delta of (\S+) or less", TEXT)
     assert figures is not None

@@ -35,7 +35,9 @@ class Certificate:
         Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
-        The multiset of corner points that achieves ``needed_delta``, up to rounding. Where the voters of a decision
+        The multiset of corner points that achieves ``needed_delta``, up to rounding. If the release needs no delta at
+        the epsilon of its limit, this may be one without an affected voter; then ``tight_epsilon`` is that of another
+        one. Where the voters of a decision
         have a delta and are too many for an exact search, ``needed_delta`` may be more than any multiset achieves
         (docs/decisions.md, Lemma D4). Corners (p, p') are written with hi, lo and D = Delta. Another multiset may need
         more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, the end of float64, by any amount if no

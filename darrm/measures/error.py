@@ -62,6 +62,11 @@ def expected_error(gamma: Given, p: ArrayLike) -> Array | float:
     if p.ndim > 2:
         raise InputError(f"p must have shape (K,) or (n, K). Got {p.shape}.")
     K = p.shape[-1]
+    if not callable(gamma) and np.shape(gamma) != (K + 1,):
+        raise InputError(
+            f"p must hold a probability for each of the K voters, and gamma K + 1 numbers. Got shapes {p.shape} and "
+            f"{np.shape(gamma)}."
+        )
     half = noise_function(gamma, K)[K // 2 + 1 :]
     alpha = pmf(p)
     balance = alpha[..., K // 2 + 1 :] - alpha[..., : K - K // 2][..., ::-1]

@@ -150,6 +150,11 @@ class Plan:
         return known
 
     @property
+    def cost_at_least(self) -> float:
+        """No table within the budget has a smaller expected cost; NaN without a comparison, or if that has no bound."""
+        return math.nan if self.comparison is None else self.comparison.cost_at_least
+
+    @property
     def draws(self) -> int:
         """Over how many drawn vectors of votes the error rates are means; 0 where they are those of a design."""
         return 0 if isinstance(self.chosen, Design) else DRAWS

@@ -251,7 +251,9 @@ def given_problem(name: str, problem: Any, parameters: dict[str, Any]) -> Any:
     unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
     if unknown:
         allowed = ", ".join(names)
-        raise InputError(f"{name} has no parameter {unknown[0]!r}. A problem takes {allowed}.")
+        raise InputError(
+            f"{name} has no parameter {unknown[0]!r}. A problem takes {allowed}; help(darrm.{name}) has the others."
+        )
     if problem is not None:
         raise InputError(
             "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "

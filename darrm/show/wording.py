@@ -183,7 +183,7 @@ def of_bits(design: Design) -> str:
         return ""
     if not design.bits:
         return " No noise is added: all probabilities are 0 or 1."
-    return f" All probabilities are multiples of 2^-{design.bits}; that distance includes what rounding to them cost."
+    return f" All probabilities are multiples of 2^-{design.bits}; the distance from the optimum counts what that cost."
 
 
 def listed(parts: Iterable[str]) -> str:

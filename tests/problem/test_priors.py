@@ -386,7 +386,10 @@ def test_design_error_is_the_mean_of_expected_error() -> None:
     [
         ("common:1,0", "A and B above 0). Got 'common:1,0': b must be finite and above 0. Pass e.g. common:2,2."),
         ("common:1", "must be common:A,B (A and B above 0). Got 'common:1'. Pass e.g. common:2,2."),
-        ("independent:.9,.1", "high must be at least low = 0.9, and at most 1. Pass low first, e.g. independent:0.5,1."),
+        (
+            "independent:.9,.1",
+            "at least low = 0.9, and at most 1. Pass low first, e.g. independent:0.5,1.",
+        ),
         ("independent:0,1", "low must be in [1/2, 1]. Below 1/2 errors at votes for 0 and for 1 would cancel"),
         ("votes:a", "how many rows have 0, 1, ..., K ones). Got 'votes:a'. Pass e.g. votes:1,2,4,8 for three voters."),
         ("randomized-response:1:", "BASE an accuracy in [1/2, 1], one for each voter, or another prior). Got"),
