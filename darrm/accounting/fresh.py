@@ -109,11 +109,12 @@ def of_region(
     unavoidable = at_least_once(release.delta_infinity, queries)
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
+        fewer = ", or fewer queries" * (queries > 1 and delta > release.delta_infinity)
         raise InputError(
             f"delta must be above {unavoidable:.6g} for {'one label' if queries == 1 else f'{queries} labels'} of this "
-            f"design. Got {delta:g}. Pass a larger delta{' or fewer queries' * (queries > 1)}. A loss above "
-            f"{BEYOND:g} nats plus the epsilons of the affected voters counts as infinite, and {unavoidable:.6g} is "
-            "its certified probability."
+            f"design. Got {delta:g}. Pass a larger delta{fewer}, or a design of delta 0 for one label (darrm.solve(..., "
+            f"delta=0), --delta 0). A loss above {BEYOND:g} nats plus the epsilons of the affected voters counts as "
+            f"infinite, and {unavoidable:.6g} is its certified probability."
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
