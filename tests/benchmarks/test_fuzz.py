@@ -380,6 +380,7 @@ def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
 
 def plan(**changes: str) -> list[str]:
     values = {"K": "3", "epsilon": "1", "queries": "2", "total-epsilon": "1", "total-delta": "0", "voters": "fresh"}
+    values |= {"base_accuracy": "0.9", "max_affected": "1"}
     return [
         "plan",
         *(word for name, value in {**values, **changes}.items() for word in ("--" + name.replace("_", "-"), value)),
