@@ -112,9 +112,9 @@ def of_region(
         fewer = ", or fewer queries" * (queries > 1 and delta > release.delta_infinity)
         raise InputError(
             f"delta must be above {unavoidable:.6g} for {'one label' if queries == 1 else f'{queries} labels'} of this "
-            f"design. Got {delta:g}. Pass a larger delta{fewer}, or a design of delta 0 for one label (darrm.solve(..., "
-            f"delta=0), --delta 0). A loss above {BEYOND:g} nats plus the epsilons of the affected voters counts as "
-            f"infinite, and {unavoidable:.6g} is its certified probability."
+            f"design. Got {delta:g}. Pass a larger delta{fewer}, or a design of delta 0 for one label "
+            f"(darrm.solve(..., delta=0), --delta 0). A loss above {BEYOND:g} nats plus the epsilons of the affected "
+            f"voters counts as infinite, and {unavoidable:.6g} is its certified probability."
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])

@@ -158,6 +158,7 @@ def said(ledger: Ledger, design: Any) -> dict[str, Any]:
     status = ledger.status()
     charges = [[charge["n"], charge["note"]] for charge in status.pop("charges")]
     status.pop("condition")
+    status.pop("designs", None)  # which older versions do not name
     return {**status, "charges": charges, "counts": list(ledger.counts(design)), "spent": list(ledger.spent())}
 
 
