@@ -41,6 +41,7 @@ from darrm.problem.limits import Problem
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
 _ATTAINED = 24  # number of rows for the lower bound of one label
+_SOME = 1000  # labels that are composed first: more of them cost no less
 _CLOSE = 1e-6  # relative accuracy of the least epsilon
 
 
@@ -206,6 +207,8 @@ def _together(
         return 0.0
     if at_least_once(counts.delta_infinity, queries) > 1 - 1e-9:
         return None  # the labels reveal the votes
+    if queries > _SOME and _together(voters, counts, _SOME, delta, most) is None:
+        return None  # more labels cost no less
     # At this epsilon no outcome of the labels has a larger loss.
     largest = math.inf if counts.delta_infinity else queries * counts.largest_loss * (1 + 4 * _U)
     grid = grid_for(counts, queries, delta, _FINENESS)

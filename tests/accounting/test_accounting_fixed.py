@@ -20,9 +20,11 @@ from scripts import load
 import darrm
 from darrm.accounting import compose, optimal
 from darrm.accounting.fixed import labels_allowance
+from darrm.accounting.fresh import excess
 from darrm.accounting.hulls import counts_region
 from darrm.accounting.profile import Region, region
 from darrm.accounting.theorems import MOST_LABELS, optimal_delta
+from darrm.accounting.voters import epsilon_of, reached
 from darrm.design.rules import best_rule
 
 Floats = NDArray[np.float64]
@@ -503,3 +505,19 @@ def test_why_there_is_no_total_beside_voters_without_privacy(queries: int, delta
     with pytest.raises(darrm.InputError, match=said) as refused:
         compose(design, queries, delta=delta, voters="fixed")
     assert "probability up to 0 " not in str(refused.value)
+
+
+@pytest.mark.thorough
+def test_labels_that_cost_more_than_the_voters_are_composed_by_no_million(monkeypatch: pytest.MonkeyPatch) -> None:
+    composed: list[int] = []
+
+    def counting(release: Any, queries: int, *others: Any) -> Any:
+        composed.append(queries)
+        return excess(release, queries, *others)
+
+    monkeypatch.setattr("darrm.accounting.fixed.excess", counting)
+    problem = darrm.DecisionProblem([darrm.VoterGroup(4, 2.0)], 0.5, 0.0, 3, max_affected=1)
+    design = darrm.solve(problem, objective=darrm.objectives.truth([0.6]))
+    totals = [compose(design, queries, delta=1e-5, voters="fixed").upper for queries in (1_000, 1_000_000)]
+    assert totals[0] == totals[1] == epsilon_of(reached(problem), 1e-5)
+    assert 0 < max(composed) <= 1_000
