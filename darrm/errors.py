@@ -90,6 +90,10 @@ class ResumedStreamWarning(UserWarning):
     """A stream of votes began with rows that the ledger charged before; these rows are skipped."""
 
 
+class LabelsEndedWarning(UserWarning):
+    """Noisy max with a cap gave its last label within a call; later rows of that call have "none"."""
+
+
 class RecoveredLabelsWarning(UserWarning):
     """Labels that an interrupted release had charged got their name now, or are gone."""
 

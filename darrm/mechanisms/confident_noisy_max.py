@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from fractions import Fraction
 from threading import Lock
@@ -12,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import check_count, check_orders, check_positive, real
-from darrm.errors import InputError
+from darrm.errors import InputError, LabelsEndedWarning
 from darrm.mechanisms.counted_votes import Sparse, checked_votes
 from darrm.mechanisms.filed import Filed
 from darrm.mechanisms.label_chances import Chances
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
 from darrm.numerics import normal
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import counted
 from darrm.randomness.digits import gaussian, reach
 from darrm.randomness.words import word_source
 
@@ -185,6 +187,11 @@ class ConfidentNoisyMax(Filed):
             ``names=[*classes, "none"]``, or another word in its place. Rows after the last of ``answers`` have "none"
             too, whatever their votes.
 
+        Warns
+        -----
+        LabelsEndedWarning
+            If there are such rows.
+
         Raises
         ------
         InputError
@@ -212,7 +219,15 @@ class ConfidentNoisyMax(Filed):
             labels = np.full(n, votes.shape[1], dtype=np.int64)
             labels[at] = self._label._labels(votes[at], words)
             self._given[0] += at.size
-            return labels
+        after = n - 1 - int(at[-1]) if at.size == left < n else 0
+        if after:
+            warnings.warn(
+                f'The last of {self.answers} labels was given. Later rows have "none", whatever their votes: '
+                f"{counted(after, 'row')} of this call.",
+                LabelsEndedWarning,
+                stacklevel=2,
+            )
+        return labels
 
 
 Noisy: TypeAlias = GaussianNoisyMax | ConfidentNoisyMax

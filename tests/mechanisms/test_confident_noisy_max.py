@@ -73,7 +73,8 @@ def test_no_more_labels_than_allowed() -> None:
     mechanism = ConfidentNoisyMax(5, 1e-3, 1e-3, answers=4)
     assert mechanism.release([[9, 0], [0, 9], [4, 5], [9, 0]][:2]).tolist() == [0, 1]
     assert (mechanism.given, mechanism.answers) == (2, 4)
-    assert mechanism.release([[3, 3, 3], [9, 0, 0], [0, 9, 0], [0, 0, 9], [9, 0, 0]]).tolist() == [3, 0, 1, 3, 3]
+    with pytest.warns(darrm.errors.LabelsEndedWarning, match="The last of 4 labels was given.* 2 rows of"):
+        assert mechanism.release([[3, 3, 3], [9, 0, 0], [0, 9, 0], [0, 0, 9], [9, 0, 0]]).tolist() == [3, 0, 1, 3, 3]
     assert mechanism.given == 4
     for counts in ([[9, 0]], [[0, 9]], [[1, 1]]):
         with pytest.raises(darrm.InputError, match=r"At most 4 labels may be given, and all were\."):
@@ -91,6 +92,7 @@ def test_refused_votes_take_no_label() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore::darrm.errors.LabelsEndedWarning")
 def test_threads_share_the_labels() -> None:
     mechanism = ConfidentNoisyMax(-9, 1e-3, 1.0, answers=300)
 
