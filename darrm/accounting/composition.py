@@ -9,7 +9,7 @@ from darrm._validation import check_count, check_total_delta, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.many_answers import of_rows
-from darrm.accounting.noisy_max import CountMechanism, of_any_votes, of_labels, of_votes, refuse_voters
+from darrm.accounting.noisy_max import CountMechanism, checks_of, of_any_votes, of_labels, of_votes, refuse_voters
 from darrm.accounting.releases import OneLabel, checked_voters, for_each_kind, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import Design
@@ -135,8 +135,11 @@ def _of_counts(
     votes, queries, delta = of_votes(mechanism, K, classes), check_count("queries", queries), check_total_delta(delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
     if votes is None:
-        return of_any_votes(mechanism, queries, delta)
-    return of_labels(mechanism, *votes, queries, delta, tolerance)
+        total = of_any_votes(mechanism, queries, delta)
+    else:
+        total = of_labels(mechanism, *votes, queries, delta, tolerance)
+    checks = checks_of(mechanism, queries)
+    return total if checks is None else replace(total, answers=checks.answers)
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:

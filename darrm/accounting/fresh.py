@@ -72,6 +72,8 @@ class Total:
         For noisy max and permute-and-flip: the total holds for labels of K votes for that many classes only. Among its
         bounds, "Renyi DP", "Gaussian DP" and "ladder of Gaussian profiles" hold for any number of both. None for a
         total of any numbers, and for a design, which has its own.
+    answers : int, or None
+        For `ConfidentNoisyMax`: the total holds if at most so many of the queries have a label. None elsewhere.
     """
 
     lower: float
@@ -84,13 +86,22 @@ class Total:
     unavoidable: float
     K: int | None = None
     classes: int | None = None
+    answers: int | None = None
     of: Mapping[str, Total] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         pairs = [(f" for a change in {kind}", own) for kind, own in self.of.items()] or [("", self)]
         totals = ", ".join(f"({at_least(own.upper)}, {exactly(own.delta)}){of}" for of, own in pairs)
         voters = "non-private" if self.voters == "not private" else self.voters
-        return f"<Total of {counted(self.queries, 'label')} of {voters} voters: {totals}>"
+        return f"<Total of {released(self.queries, self.answers)} of {voters} voters: {totals}>"
+
+
+def released(queries: int, answers: int | None) -> str:
+    """What a total is of, in words; ``answers`` as in `Total`."""
+    if answers is None:
+        return counted(queries, "label")
+    asked = "1 query" if queries == 1 else f"{queries} queries"
+    return asked if answers >= queries else f"{asked} with {counted(answers, 'label')} at most"
 
 
 def of_region(

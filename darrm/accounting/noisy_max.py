@@ -178,7 +178,7 @@ def of_any_votes(mechanism: CountMechanism, queries: int, delta: float, votes: t
     upper = min(bounds.values())
     moved = _affected(mechanism)
     K, classes = votes or (moved, 2)
-    checks = _checks(mechanism, queries)
+    checks = checks_of(mechanism, queries)
     if checks is not None and votes is None:  # so many that all checks but few allow a label
         K = 2 * math.ceil(min(max(checks.threshold, 0.0) + 40 * checks.sigma, 1e12)) + 1
     sides = np.zeros((2, classes), dtype=np.int64)
@@ -218,7 +218,7 @@ def _of_any_votes(mechanism: object, queries: int, delta: float) -> dict[str, fl
             f"{type(mechanism).__name__} states neither sigma nor epsilon, so there is no total for any votes. Pass K "
             "and classes."
         )
-    affected, checks = _affected(mechanism), _checks(mechanism, queries)
+    affected, checks = _affected(mechanism), checks_of(mechanism, queries)
     climbed = math.inf if sigma is None else any_votes_epsilon(sigma, queries, delta, checks, affected)
     ranged = _by_range(mechanism, queries, delta)
     return bounds | {name: bound for name, bound in ((LADDER, climbed), (RANGE, ranged)) if math.isfinite(bound)}
@@ -268,7 +268,7 @@ def _affected(mechanism: Any) -> int:
     return affected
 
 
-def _checks(mechanism: Any, queries: int) -> Checks | None:
+def checks_of(mechanism: Any, queries: int) -> Checks | None:
     """Those before labels, if any."""
     sigma: float | None = getattr(mechanism, "sigma_check", None)
     if sigma is None:
@@ -280,7 +280,7 @@ def _checks(mechanism: Any, queries: int) -> Checks | None:
 
 def _asked(mechanism: CountMechanism, queries: int) -> int:
     """The number of queries that may all have a label."""
-    checks = _checks(mechanism, queries)
+    checks = checks_of(mechanism, queries)
     return queries if checks is None else checks.answers
 
 
@@ -312,7 +312,7 @@ def queries_within(
         best = max(best, within(ranged, None, epsilon, delta, min(most, MOST_RANGED)))
     if sigma is None or not delta:
         return Allowed(best, "optimal composition" if span is None else RANGE)
-    checks = _checks(mechanism, most)
+    checks = checks_of(mechanism, most)
     return Allowed(any_votes_queries(sigma, epsilon, delta, best, most, checks, _affected(mechanism)), LADDER)
 
 
@@ -345,7 +345,7 @@ def _sigma(mechanism: Any, queries: int) -> float | None:
     If several votes can change, in units of them.
     """
     sigma: float | None = getattr(mechanism, "sigma", None)
-    checks, affected = _checks(mechanism, queries), _affected(mechanism)
+    checks, affected = checks_of(mechanism, queries), _affected(mechanism)
     if sigma is None or checks is None:
         return sigma if sigma is None or affected == 1 else sigma / affected * (1 - 1e-15)
     both = math.hypot(math.sqrt(checks.answers / queries) / sigma, math.sqrt(0.5) / checks.sigma)

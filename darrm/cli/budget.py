@@ -154,10 +154,11 @@ def _of_noisy_max(
     as_json: bool,
 ) -> None:
     from darrm.accounting.composition import compose
+    from darrm.accounting.fresh import released
     from darrm.accounting.noisy_max import OF_ANY_VOTES, has_exact_total
     from darrm.accounting.search import max_queries
 
-    console, votes = common.console(), mechanism.problem
+    console, votes, checked = common.console(), mechanism.problem, getattr(mechanism, "sigma_check", None) is not None
     if isinstance(total_epsilon, list):
         raise InputError(
             f"--total-epsilon must be a number for noisy max. Got {total_epsilon}. Run once for each total."
@@ -167,7 +168,7 @@ def _of_noisy_max(
         if as_json:
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
             return
-        console.print(f"{wording.pair(total_epsilon, delta)} covers {counted(most, 'label')}.")
+        console.print(f"{wording.pair(total_epsilon, delta)} covers {released(most, most if checked else None)}.")
         if votes is not None and not has_exact_total(votes.K, votes.n_classes, mechanism.max_affected):
             votes = None
     else:
@@ -176,7 +177,10 @@ def _of_noisy_max(
             common.print_json(asdict(total))
             return
         price = f"({wording.at_least(total.upper)}, {wording.exactly(delta)})-DP, certified"
-        console.print(f"{wording.labels_are(queries).capitalize()} {price}.")
+        labels = (
+            wording.labels_are(queries) if total.answers is None else f"{released(queries, total.answers)} together are"
+        )
+        console.print(f"{labels.capitalize()} {price}.")
         console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
         _print_bounds(total)
         if min(total.bounds, key=total.bounds.__getitem__) in OF_ANY_VOTES:

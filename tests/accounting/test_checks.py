@@ -228,3 +228,12 @@ def test_two_classes_of_adult_are_counted_exactly() -> None:
 def test_totals_that_there_are_not(call: Callable[[], object], match: str) -> None:
     with pytest.raises(darrm.InputError, match=match):
         call()
+
+
+def test_a_total_says_that_it_is_of_queries_and_how_many_have_a_label() -> None:
+    said = {
+        str(compose(ConfidentNoisyMax(200, 150, 40, answers=answers), 640, delta=1e-5)).partition(" of ")[2]
+        for answers in (286, 640, None)
+    }
+    assert {text.partition(" of non")[0] for text in said} == {"640 queries with 286 labels at most", "640 queries"}
+    assert compose(MNIST, 640, delta=1e-5).answers == 286
