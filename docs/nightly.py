@@ -20,6 +20,7 @@ def release(night: date) -> int:
         made = subprocess.run([*DARRM, "key", str(key)])
         if made.returncode:
             return made.returncode
+    new = not out.exists()
     command = [*DARRM, "release", "design.json", "--votes", f"votes/{night}.csv", "--out", str(out), "--overwrite"]
     command += ["--ledger", "ledger.db", "--key", str(key), "--note", str(night), "--json", "--log-json"]
     ended = subprocess.run(command, stdout=subprocess.PIPE)
@@ -28,6 +29,8 @@ def release(night: date) -> int:
     answer = json.loads(ended.stdout)
     left = answer["left"]
     print(f"{night}: {answer['labels']} labels, {answer['charged']} charged, left: {'any' if left is None else left}")
+    if new and not answer["charged"]:
+        print("Every id was charged before: are these the votes of another night?", file=sys.stderr)
     if left is not None and left < 7 * answer["labels"]:
         print("The budget ends within a week.", file=sys.stderr)
     return 0

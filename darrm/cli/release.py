@@ -191,8 +191,14 @@ def command(
             reached(labels.n)
     n = labels.n
     charged = n if ledger is None else n - ids.same
-    status = None if ledger is None else ledger.status()
+    seconds = round(time.perf_counter() - start, 3)
     guarantee, how, reversed_ = _of_one_label(made, in_ledger=ledger is not None)
+    order = "" if counted else _order(problem, voters, named=by_name is not None)
+    # Before the ledger composes what it has spent: who interrupts that must know that the labels are out.
+    common.note(f"Wrote {printed.counted(n, 'label')} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
+    if reversed_:
+        common.note(reversed_)
+    status = None if ledger is None else ledger.status()
     if as_json:
         common.print_json(
             {
@@ -205,15 +211,11 @@ def command(
                 **guarantee,
                 "columns": {f"group {g}": list(own) for g, own in enumerate(_of_groups(problem, voters), 1)},
                 "time": datetime.now(UTC).isoformat(timespec="seconds"),
-                "seconds": round(time.perf_counter() - start, 3),
+                "seconds": seconds,
                 **({} if ledger is None else _of_charge(ledger, made, charged)),
                 **({} if status is None else {"ledger": status}),
             }
         )
-    order = "" if counted else _order(problem, voters, named=by_name is not None)
-    common.note(f"Wrote {printed.counted(n, 'label')} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
-    if reversed_:
-        common.note(reversed_)
     if ledger is not None and status is not None:
         remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"

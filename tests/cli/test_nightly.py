@@ -57,6 +57,12 @@ def test_a_night_is_charged_once(
     out, err = capfd.readouterr()
     assert out.splitlines() == [f"{first}: 2 labels, {n} charged, left: 1" for n in (2, 0)]
     assert "The budget ends within a week." in err
+    assert "another night" not in err
+    wrong = date(2026, 11, 27)
+    Path(f"votes/{wrong}.csv").write_bytes(Path(f"votes/{first}.csv").read_bytes())
+    assert script.release(wrong) == 0
+    assert "are these the votes of another night?" in capfd.readouterr().err
+    Path(f"labels/{wrong}.csv").unlink()
     assert script.release(second) == 3
     assert json.loads(capfd.readouterr().err.splitlines()[-1])["code"] == "budget-spent"
     assert sorted(path.name for path in Path("labels").iterdir()) == [f"{first}.csv"]

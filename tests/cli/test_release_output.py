@@ -60,6 +60,18 @@ def test_a_retry_by_key_says_that_nothing_was_charged(capsys: pytest.CaptureFixt
     assert any("2 of these labels were charged before, and cost nothing more" in line for line in said)
 
 
+def test_an_interrupt_after_the_release_finds_that_it_was_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(ledger: Ledger) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "spent", interrupted)
+    _, said = answer(capsys, "labels.csv", "--ledger", "book.json", "--json", status=130)
+    assert any(line.startswith("Wrote ") for line in said)
+    assert Path("labels.csv").exists()
+
+
 def test_labels_that_stand_there_do_not_hide_that_an_id_was_charged(capsys: pytest.CaptureFixture[str]) -> None:
     """A job that runs again was done; other ids, and the same votes by the same key, are refused for the file alone."""
     assert main(["key", "labels.key"]) == 0
