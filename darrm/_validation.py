@@ -304,7 +304,8 @@ def check_voters(voters: object, epsilons: Iterable[float] = (0.0,)) -> str:
             'voters must be "fresh" or "fixed". Fresh: each answer of a voter is private by its own fresh randomness. '
             "Fixed: each voter is trained with DP once, and all its answers share that guarantee, such as a DP-SGD "
             f"model. Got {shown(voters)}. Pass the kind of yours (--voters fresh, --voters fixed): single labels "
-            "compose for fresh voters only. Leave it out for non-private voters (--group COUNT:inf)."
+            'compose for fresh voters only. For non-private voters (--group COUNT:inf) leave it out, or pass "fresh" '
+            "where no design tells that they are."
         )
     return voters
 

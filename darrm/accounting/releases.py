@@ -253,6 +253,6 @@ def checked_voters(release: AnyRelease, voters: object) -> str:
     }
     raise InputError(
         f'This design was planned for {planned_for} voters, {adds_up[planned_for]}. Got voters="{kind}", '
-        f'{adds_up[kind]}. Pass voters="{planned_for}" (--voters {planned_for}; of a ledger, when it is made), or plan '
-        f"for {kind} voters if they are."
+        f'here or of the ledger, {adds_up[kind]}. Pass voters="{planned_for}" (--voters {planned_for}), take a ledger '
+        f"that was made for them, or plan for {kind} voters if they are."
     )

@@ -106,8 +106,8 @@ DRAWS = 1000  # of votes where no table fits, whose mean error rate is within a 
 # The row of noisy max whose noise its paper asks for, and what that is.
 BY_PAPER = "Gaussian noisy max by the Renyi DP of its paper"
 BY_PAPER_MEANT = (
-    f"{BY_PAPER}: the labels of Gaussian noisy max, accounted as the PATE paper (arXiv:1802.08908) does, which takes "
-    "more noise for the same budget."
+    f"{BY_PAPER}: the labels of Gaussian noisy max, accounted as the PATE paper (arXiv:1802.08908) does for any votes, "
+    "by Renyi DP and its own conversion, which takes more noise for the same budget."
 )
 _FORMER = {"subsampling": "tuned subsampling"}  # what a mechanism was called before
 

@@ -16,6 +16,7 @@ from darrm.problem.model import VoterModel
 
 _NON_PRIVATE = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
 _INDEPENDENT = "Given the data, voters vote independently of each other."
+_AGAIN = "A second label of the same votes counts as one label more."  # the noise is new for each, whatever the votes
 _ONCE = "The votes of each label are released once: the total does not cover a second release of the same votes."
 
 
@@ -56,17 +57,20 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
     )
 
 
-def of_noisy_max(model: VoterModel, rates: str) -> tuple[str, ...]:
-    """The assumptions of noisy max for any votes; ``rates`` is what its error rates rest on, if there are any."""
+def of_noisy_max(model: VoterModel, rates: str, *, evenly: bool = False) -> tuple[str, ...]:
+    """The assumptions of noisy max for any votes; ``rates`` is what its error rates rest on, if there are any.
+
+    ``evenly`` is whether a wrong vote is as likely for each other class.
+    """
     figures = (
-        f"The error rates are means over {DRAWS:,} drawn vectors of votes, and rest on the {rates}, and on voters that "
-        "err independently of each other."
+        f"The error rates are means over {DRAWS:,} drawn vectors of votes, and rest on the {rates}, on voters that err "
+        f"independently of each other, {'evenly over the wrong classes, ' * evenly}and as often on every query."
     )
     return (
         _reaches(model),
         _NON_PRIVATE,
         f"All {model.K} vote on every query. Rows with other numbers of votes are refused.",
-        _ONCE,
+        _AGAIN,
         *([figures, rests_not_on(f"the {rates}")] if rates else []),
     )
 
@@ -126,8 +130,8 @@ def _again(setting: Setting, budget: Budget, spent: Mapping[str, float]) -> str:
             if fixed
             else "The total covers the cost of the votes themselves: it holds for a second release of them."
         )
-    if without_privacy(setting.groups):  # the output noise is new for each label, whatever votes it is of
-        return "A second label of the same votes counts as one label more."
+    if without_privacy(setting.groups):
+        return _AGAIN
     if fixed:
         once += (
             " It must not be added to the cost of other labels of these voters, from another plan or another ledger: "

@@ -34,6 +34,7 @@ from darrm.problem.groups import VoterGroup, without_privacy
 from darrm.problem.model import VoterModel
 
 _NO_TABLE = np.zeros(0)
+_EQUAL = 1e-9  # difference of probabilities that is rounding
 _NAMES = {GaussianNoisyMax: "Gaussian noisy max", ConfidentNoisyMax: "Confident-GNMax"}
 _RIVALS: dict[str, Callable[[float], Any]] = {
     "Laplace noisy max": LaplaceNoisyMax,
@@ -104,7 +105,11 @@ def noisy_max_plan(model: VoterModel, budget: Budget, objective: OfVoters | None
         math.inf,
         (),
         comparison,
-        of_noisy_max(model, "" if objective is None else "accuracy of the votes"),
+        of_noisy_max(
+            model,
+            "" if objective is None else "accuracy of the votes",
+            evenly=objective is not None and _errs_evenly(objective),
+        ),
         complete=complete,
         none=math.nan if drawn is None or not model.none else drawn.none(chosen),
         cost=math.nan if drawn is None or not model.none else drawn.cost(chosen),
@@ -142,7 +147,7 @@ def _compared(drawn: _Drawn, budget: Budget, found: Sequence[Noisy], spent: floa
         rows.append(row(name, _given(mechanism), mechanism, compose(mechanism, queries, delta=delta).upper))
     mechanism = GaussianNoisyMax(gnmax_sigma(budget.epsilon, delta) * math.sqrt(queries))
     total = compose(mechanism, queries, delta=delta).upper
-    said = f"{_given(mechanism)}: epsilon {exactly(budget.epsilon)} by Renyi DP"
+    said = f"{_given(mechanism)}: epsilon {exactly(budget.epsilon)} by the paper's Renyi DP"
     rows.append(row(BY_PAPER, said, mechanism, total))
     return Comparison(tuple(rows), queries, budget.epsilon, delta, budget.voters)
 
@@ -160,6 +165,12 @@ class _Held(TypedDict):
     classes: int | tuple[str, ...]
     voters: tuple[str, ...] | None
     max_affected: int
+
+
+def _errs_evenly(objective: OfVoters) -> bool:
+    """Whether every wrong class is as likely as another, whatever the truth and the group."""
+    tables = [np.array(table) for table in objective.confusion]
+    return all(np.ptp(np.delete(row, truth)) < _EQUAL for table in tables for truth, row in enumerate(table))
 
 
 class _Drawn:

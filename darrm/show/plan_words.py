@@ -348,7 +348,7 @@ def one_label(plan: Plan) -> str:
         from darrm.accounting.composition import compose
 
         alone = compose(plan.chosen, 1, delta=plan.total_delta).upper
-        return f"Single-label guarantee: ({at_least(alone)}, {exactly(plan.total_delta)})-DP."
+        return f"Single-label guarantee, at the delta of all: ({at_least(alone)}, {exactly(plan.total_delta)})-DP."
     return f"Single-label guarantee: {guarantee(plan.design.problem)}.{further}"
 
 

@@ -55,6 +55,8 @@ def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classe
     with pytest.raises(darrm.InputError, match=rf"no table for {K} voters and {classes} classes fits.*plan\.chosen"):
         plan.design  # noqa: B018
     assert repr(plan).endswith(f"K={K}, classes={classes})>")
+    assert "A second label of the same votes counts as one label more." in plan.assumptions
+    assert any("evenly over the wrong classes, and as often on every query" in said for said in plan.assumptions)
     assert plan.comparison is not None
     assert plan.comparison.called == "non-private"
     planned, *others = plan.comparison
