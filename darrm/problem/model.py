@@ -103,7 +103,8 @@ class VoterModel(ByGroups):
         if self.known:
             raise InputError(
                 "Voters with a known randomizer must all be present. Leave the randomizer out where voters may be "
-                "absent, or let an absent voter draw a fair coin flip in its place and count it as a colluder."
+                "absent, or let an absent voter send its response to a random true answer: for randomized response an "
+                "answer that is drawn uniformly."
             )
         groups = []
         for group, count in zip(self.groups, checked_present(self, present), strict=True):

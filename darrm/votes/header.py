@@ -217,7 +217,8 @@ class Columns:
         return (
             " Voters may be absent if the design was solved with --absent; in Python read with absent=True. Otherwise, "
             "of a voter whose absence depends neither on its data nor on votes, write an answer in that cell that is "
-            "drawn uniformly, anew for each row."
+            "drawn anew for each row: uniformly, or, if the design states a table as the randomizer, by that table "
+            "from a random true answer."
         )
 
 

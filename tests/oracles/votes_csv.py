@@ -10,7 +10,8 @@ from pathlib import Path
 FOR_ABSENT = (
     "Voters may be absent if the design was solved with --absent; in Python read with absent=True. Otherwise, of a "
     "voter whose absence depends neither on its data nor on votes, write an answer in that cell that is drawn "
-    "uniformly, anew for each row."
+    "anew for each row: uniformly, or, if the design states a table as the randomizer, by that table from a random "
+    "true answer."
 )
 
 
