@@ -153,8 +153,8 @@ def _at_least(comparison: Comparison) -> str:
     *_, cost = _of_labels(comparison)
     planned = rate(comparison[0].expected_cost, comparison.draws)
     return (
-        f" A table by which all labels of these votes are drawn within the budget has a {cost} of at least "
-        f"{at_most(bound, 4)}; the plan, at {planned}, may be that far from the best."
+        f" The {cost} of any one table that draws all these labels within the budget is at least {at_most(bound, 4)}; "
+        f"that of the plan is {planned}."
     )
 
 

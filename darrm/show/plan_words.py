@@ -159,7 +159,8 @@ def _noisy_max(plan: Plan) -> list[str]:
 
 def _better_noise(plan: Plan) -> list[str]:
     """The mechanism of the comparison that is right more often than noisy max, which a plan does not choose."""
-    best = min(plan.comparison or (), key=lambda row: row.expected_cost, default=None)
+    within = [row for row in plan.comparison or () if row.within]
+    best = min(within, key=lambda row: row.expected_cost, default=None)
     if best is None or plan.comparison is None or best.expected_cost > plan.comparison[0].expected_cost - _VISIBLE:
         return []
     costs = [rate(row.expected_cost, plan.draws) for row in (best, plan.comparison[0])]
@@ -185,7 +186,7 @@ def remarks(plan: Plan) -> list[str]:
     if not math.isnan(plan.none):
         how = f'A label is "none" with probability {rate(plan.none, plan.draws)}, and counts as wrong then.'
         how = how if plan.none else 'No label is "none".'
-        among = " among Gaussian noise" * bool(_better_noise(plan))
+        among = " among Gaussian noise" * bool(_noisy_max(plan) and _better_noise(plan))
         said.append(
             f"{how} The expected cost of a label is {rate(plan.cost, plan.draws)}, which the plan minimises{among}."
         )
@@ -344,6 +345,7 @@ def aggregator(plan: Plan) -> str:
 def one_label(plan: Plan) -> str:
     """The single-label guarantee."""
     further = " It does not bound several labels together." if plan.voters == "fixed" else ""
+    further = " It rests on the known randomizer, as the total does." if plan.problem.known else further
     if _noisy_max(plan):
         from darrm.accounting.composition import compose
 
