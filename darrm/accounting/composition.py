@@ -15,6 +15,7 @@ from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
+from darrm.problem.groups import assumption
 
 
 @usual_arithmetic
@@ -108,10 +109,10 @@ def compose(
     queries = check_count("queries", queries)
     deltas = for_each_kind(label.problem, "delta", delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
-    each = {
-        name: of_label(own, queries, check_total_delta(deltas[name]), kind, tolerance)
-        for name, own in label.kinds.items()
-    }
+    each, rests = dict[str, Total](), assumption(label.problem)
+    for name, own in label.kinds.items():
+        total = of_label(own, queries, check_total_delta(deltas[name]), kind, tolerance)
+        each[name] = replace(total, assumption=rests)
     largest, most = max(each.values(), key=lambda total: total.upper), max(deltas.values())
     if len(each) == 1:
         return largest

@@ -74,6 +74,8 @@ class Total:
         total of any numbers, and for a design, which has its own.
     answers : int, or None
         For `ConfidentNoisyMax`: the total holds if at most so many of the queries have a label. None elsewhere.
+    assumption : str
+        For voters of a known randomizer: what the total rests on besides, as a clause. "" elsewhere.
     """
 
     lower: float
@@ -87,13 +89,15 @@ class Total:
     K: int | None = None
     classes: int | None = None
     answers: int | None = None
+    assumption: str = ""
     of: Mapping[str, Total] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         pairs = [(f" for a change in {kind}", own) for kind, own in self.of.items()] or [("", self)]
         totals = ", ".join(f"({at_least(own.upper)}, {exactly(own.delta)}){of}" for of, own in pairs)
         voters = "non-private" if self.voters == "not private" else self.voters
-        return f"<Total of {released(self.queries, self.answers)} of {voters} voters: {totals}>"
+        rests = f", if {self.assumption}" * bool(self.assumption)
+        return f"<Total of {released(self.queries, self.answers)} of {voters} voters: {totals}{rests}>"
 
 
 def released(queries: int, answers: int | None) -> str:

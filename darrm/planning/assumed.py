@@ -16,6 +16,7 @@ from darrm.problem.model import VoterModel
 
 _NON_PRIVATE = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
 _INDEPENDENT = "Given the data, voters vote independently of each other."
+_NO_CHOICE = "No vote decides which queries are asked or which rows are released. Released labels may."
 _AGAIN = "A second label of the same votes counts as one label more."  # the noise is new for each, whatever the votes
 _ONCE = "The votes of each label are released once: the total does not cover a second release of the same votes."
 
@@ -51,6 +52,7 @@ def assumptions(setting: Setting, budget: Budget, spent: Mapping[str, float]) ->
         *([f"The guarantee holds if {known}"] if known else []),
         *([] if without_privacy(setting.groups) else [_INDEPENDENT]),
         *([_all_vote(setting)] if open_to_all else []),
+        _NO_CHOICE,
         _again(setting, budget, spent),
         *_figures_rest(setting, f"{goal}{beside}"),
         rests_not_on(f"the {goal}"),
@@ -70,6 +72,7 @@ def of_noisy_max(model: VoterModel, rates: str, *, evenly: bool = False) -> tupl
         _reaches(model),
         _NON_PRIVATE,
         f"All {model.K} vote on every query. Rows with other numbers of votes are refused.",
+        _NO_CHOICE,
         _AGAIN,
         *([figures, rests_not_on(f"the {rates}")] if rates else []),
     )

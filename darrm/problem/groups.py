@@ -51,8 +51,9 @@ class VoterGroup:
         mechanism if not given. "randomized response" of C classes keeps the true answer with probability e^epsilon /
         (e^epsilon + C - 1), and else draws any other class, all alike. A table has a row for each true answer and a
         column for each vote; each row is divided by its sum. The guarantee then rests on the assumption that every
-        voter but ``colluders`` draws every vote with new, secret randomness, learns from no vote, and uses no vote
-        twice: see docs/known_randomizers.md, which lists what breaks it.
+        voter but ``colluders`` draws every vote with new, secret randomness, learns from no vote, and that no vote is
+        used twice or decides what to ask, draw again or release: see docs/known_randomizers.md, which lists what
+        breaks it.
     colluders : int in [0, count - 1]
         With a randomizer, and without a default: the largest number of voters of the group that may not be as the
         assumption says. Count the voters whose votes one observer of the labels knows: a voter that sees them knows its
@@ -388,7 +389,7 @@ def assumption(problem: ByGroups) -> str:
     others = f" but {' and '.join(but)}" if but else ""
     return (
         f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret "
-        "randomness, learns from no vote, and no vote is used twice"
+        "randomness, learns from no vote, and no vote is used twice or decides what to ask, draw again or release"
     )
 
 

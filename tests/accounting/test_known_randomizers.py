@@ -521,3 +521,32 @@ def test_counts_of_several_affected_voters_and_of_groups_cost_less_than_votes() 
     for problem, queries in ((one, 20), (two, 20)):
         votes = epsilon_of(among(problem.model.affected, queries), 1e-6)
         assert 0 < counts_total(problem.model, queries, 1e-6) < 0.9 * votes
+
+
+def test_a_total_says_what_it_rests_on() -> None:
+    known, any_voters = majority_of(5, 1.0, colluders=1), darrm.solve(K=5, m=2, epsilon=0.5)
+    said = [str(compose(design, 2, delta=1e-6, voters="fresh")) for design in (known, any_voters)]
+    assert said[0].endswith(
+        "if every voter but 1 draws every vote from its true answer by randomized response of "
+        "epsilon 1 with new, secret randomness, learns from no vote, and no vote is used twice or decides what to "
+        "ask, draw again or release>"
+    )
+    assert " if " not in said[1]
+
+
+def test_an_absent_voter_of_a_table_does_not_flip_a_coin() -> None:
+    """With [[.9, .1], [.6, .4]] a fair coin is no response to a random answer, and the label's loss exceeds its own."""
+    group = VoterGroup(3, math.log(4) + 1e-9, randomizer=[[0.9, 0.1], [0.6, 0.4]], colluders=0)
+    table = np.array([0.5, 0.5, 1, 1])
+    tight = darrm.verify(table, DecisionProblem([group], 1.0, 0.0, max_affected=1)).tight_epsilon
+
+    def answer_0(votes: tuple[float, ...]) -> float:
+        """Pr[label 0], from each voter's Pr[vote 1]."""
+        none_or_one = math.prod(1 - p for p in votes)
+        for i, p in enumerate(votes):
+            none_or_one += p * math.prod(1 - q for j, q in enumerate(votes) if j != i)
+        return none_or_one / 2
+
+    with_coin = math.log(answer_0((0.5, 0.4, 0.1)) / answer_0((0.5, 0.4, 0.4)))
+    by_response = math.log(answer_0((0.4, 0.4, 0.1)) / answer_0((0.4, 0.4, 0.4)))
+    assert by_response <= tight < with_coin
