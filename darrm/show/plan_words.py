@@ -83,7 +83,7 @@ def _if_colluding(plan: Plan) -> list[str]:
     if not plan.if_colluding:
         return []
     each = listed(f"{at_least(total)} if {count or 'none'}" for count, total in plan.if_colluding.items())
-    return [f"By the number of voters that collude, the labels of this plan have together epsilon {each}."]
+    return [f"By the number of voters that collude or do not draw as stated, the labels have together epsilon {each}."]
 
 
 def poor(plan: Plan) -> str:
