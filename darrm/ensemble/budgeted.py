@@ -16,7 +16,7 @@ from darrm.ensemble.designs import (
     fresh_plurality,
     teachers_decision,
 )
-from darrm.ensemble.fixed_voters import fixed_privacy, privacy_of
+from darrm.ensemble.fixed_voters import declared, fixed_privacy, privacy_of
 from darrm.ensemble.noisy_max import NoisyMax
 from darrm.ensemble.releases import DesignedLabels, PlainMajority, budget_of
 from darrm.errors import BudgetError
@@ -52,7 +52,8 @@ def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajorit
     """The plain majority of fixed private voters; `BudgetError` if their cost exceeds the budget."""
     voters = privacy_of(models, ensemble.adjacency, ensemble.epsilon, ensemble.Delta)
     total_delta = None if ensemble.total_delta is None else check_total_delta(ensemble.total_delta, "total_delta")
-    privacy = fixed_privacy(voters, overlap, ensemble.adjacency, total_delta)
+    assumption = declared(models, ensemble.epsilon, ensemble.Delta)
+    privacy = fixed_privacy(voters, overlap, ensemble.adjacency, total_delta, assumption)
     if ensemble.total_epsilon is not None and not privacy.epsilon <= check_total_epsilon(ensemble.total_epsilon):
         raise BudgetError(
             f"Fixed voters cost ({at_least(privacy.epsilon)}, {at_least(privacy.delta)}) in all, above total_epsilon = "

@@ -22,7 +22,11 @@ from darrm.accounting.voters import among, epsilon_of
 from darrm.ensemble.releases import EnsemblePrivacy
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
+from darrm.numerics.printed import exactly
 from darrm.problem.limits import Affected
+
+# By whether a model has epsilon_ and delta_.
+_STATES = {(False, False): "neither epsilon_ nor delta_", (True, False): "no delta_", (False, True): "no epsilon_"}
 
 
 def privacy_of(models: Sequence[Any], adjacency: str, epsilon: object, Delta: object) -> list[Privacy]:
@@ -67,8 +71,23 @@ def privacy_of(models: Sequence[Any], adjacency: str, epsilon: object, Delta: ob
     return costs
 
 
+def declared(models: Sequence[Any], epsilon: float | None, Delta: float | None) -> str:
+    """The privacy of fixed voters that is taken from the caller, as a clause; "" if all of them state their own."""
+    stated = [
+        (getattr(model, "epsilon_", None) is not None, getattr(model, "delta_", None) is not None) for model in models
+    ]
+    said = []
+    for knows in dict.fromkeys(stated):
+        if all(knows):
+            continue
+        which = "" if len(set(stated)) == 1 else f" that states {_STATES[knows]}"
+        e, d = "its epsilon_" if knows[0] else exactly(epsilon or 0), "its delta_" if knows[1] else exactly(Delta or 0)
+        said.append(f"each model{which} is ({e}, {d})-DP, all its answers together, as declared")
+    return "; ".join(said)
+
+
 def fixed_privacy(
-    voters: Sequence[Privacy], max_affected: int, adjacency: str, total_delta: float | None
+    voters: Sequence[Privacy], max_affected: int, adjacency: str, total_delta: float | None, assumption: str = ""
 ) -> EnsemblePrivacy:
     """The composition of the ``max_affected`` least private fixed voters, for any number of labels (Lemma 8).
 
@@ -85,7 +104,9 @@ def fixed_privacy(
         cost = optimal(epsilons[0], deltas[0], max_affected, total_delta)
     else:
         cost = _composed(epsilons, deltas, total_delta)
-    return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None)
+    return EnsemblePrivacy(
+        cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None, assumption=assumption
+    )  # fmt: skip
 
 
 def _composed(epsilons: Sequence[float], deltas: Sequence[float], total_delta: float) -> Privacy:

@@ -23,6 +23,7 @@ from darrm.ensemble.sharding import check_overlap, parts_of
 from darrm.ensemble.shares import VoteShares
 from darrm.ensemble.training import predictions, train_all
 from darrm.ensemble.voters import check_known, template
+from darrm.numerics.printed import counted
 from darrm.randomness.words import NotPrivateWarning
 
 
@@ -126,7 +127,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Empty if all voters are prefitted.
     privacy_ : EnsemblePrivacy
         Fixed: the optimal composition of the t least private voters, for any number of queries. Else the budget and the
-        number of labels that it covers, for this object alone if there are ``copies``.
+        number of labels that it covers, for this object alone if there are ``copies``. It is of this fit alone: those
+        of a cross-validation, each with a statement of its own, cost their composition.
     design_ : Design
         The design of a label. Not set with ``gamma`` or ``sigma``.
     n_features_in_ : int
@@ -281,6 +283,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         self.classes_, self.estimators_, self.shards_, self._rng = classes, models, parts, rng
         self._row_key = os.urandom(SIZE) if self.keyed else None
         self.privacy_ = replace(self._release.privacy, seeded=rng is not None)
+        if any(asked.prefitted) and overlap < K:
+            rests = (self.privacy_.assumption, f"one record affects at most {counted(overlap, 'voter')}, as declared")
+            self.privacy_ = replace(self.privacy_, assumption="; ".join(filter(None, rests)))
         if isinstance(release, DesignedLabels):
             self.design_ = release.design
         return self

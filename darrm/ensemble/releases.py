@@ -34,6 +34,8 @@ Codes = NDArray[np.intp]
 class EnsemblePrivacy:
     """The cumulative privacy loss of the labels of an ensemble: together they are (epsilon, delta)-DP.
 
+    It is of one fit: each fit of a cross-validation has a statement of its own, and together they cost the composition.
+
     Attributes
     ----------
     epsilon : float
@@ -54,7 +56,9 @@ class EnsemblePrivacy:
         Whether the noise came from a ``random_state``. If so, nothing is private, and the other fields are those of
         secret noise.
     assumption : str
-        With ``colluders``: what ``epsilon`` rests on, as a clause; "" if it holds for any voters.
+        The declarations, not checked, that ``epsilon`` rests on, as clauses; "" if there are none. With ``colluders``,
+        how votes are drawn; for fixed voters, the privacy of each model without ``epsilon_`` and ``delta_`` after
+        `fit`; for prefitted voters, the number that one record affects.
     otherwise : float or None
         With ``colluders``: the total epsilon of ``queries`` labels of each copy at ``delta``, an upper bound, if only
         the affected voters randomize as stated and the others may be any mechanism. Infinite if there is none at that

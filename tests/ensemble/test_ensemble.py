@@ -313,7 +313,8 @@ def test_fixed_labels_are_the_plain_majority_and_ties_give_the_first_class() -> 
 def test_declared_privacy_is_believed_where_voters_do_not_say_theirs() -> None:
     blind = DummyClassifier(strategy="constant", constant="yes")  # private indeed: it never looks
     model = fixed(estimator=blind, epsilon=0.5, Delta=0.0, overlap=2, total_delta=0.0).fit(X, Y)
-    assert model.privacy_ == EnsemblePrivacy(1.0, 0.0, "replace-one", 2, "fixed", None)
+    said = "each model is (0.5, 0)-DP, all its answers together, as declared"
+    assert model.privacy_ == EnsemblePrivacy(1.0, 0.0, "replace-one", 2, "fixed", None, assumption=said)
 
 
 @pytest.mark.thorough
@@ -481,6 +482,7 @@ IN_ORDER = np.array_split(np.arange(1100), 5)
 BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("no voters", lambda: fixed(voters=None).fit(X, Y), '"fixed" .* or "fresh" .*Got None. There is no default'),
     ("odd voters", lambda: fixed(voters="both").fit(X, Y), "Got 'both'"),
+    ("non-private", lambda: fixed(voters="non-private").fit(X, Y), 'leave voters out and pass teachers="non-private"'),
     ("teachers", lambda: fixed(teachers="public").fit(X, Y), "Got 'public'"),
     ("K > n", lambda: fixed(K=11).fit(X[:10], Y[:10]), "at most the number of records, 10. Got 11"),
     ("K = 0", lambda: fixed(K=0).fit(X, Y), "K must be an integer"),

@@ -59,7 +59,8 @@ def voting(model: PrivateMajorityClassifier, votes: str) -> PrivateMajorityClass
 
 def test_fixed_voters_release_the_class_of_most_votes_and_cost_what_two_classes_do() -> None:
     model = fixed(overlap=2, total_delta=0.0).fit(X, Y)
-    assert model.privacy_ == EnsemblePrivacy(2.0, 0.0, "replace-one", 2, "fixed", None)
+    said = "each model is (1, 0)-DP, all its answers together, as declared"
+    assert model.privacy_ == EnsemblePrivacy(2.0, 0.0, "replace-one", 2, "fixed", None, assumption=said)
     assert model.score(X, Y) > 0.9
     assert voting(model, "bcacb").predict(X[:2]).tolist() == ["b", "b"]  # the first of equals
     assert voting(model, "bcacc").predict(X[:1]).tolist() == ["c"]

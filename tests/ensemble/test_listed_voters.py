@@ -150,7 +150,28 @@ def test_prefitted_fixed_voters_answer_by_their_majority() -> None:
     voters = [frozen(DummyClassifier(strategy="constant", constant=answer)) for answer in answers]
     model = fixed(*voters, epsilon=0.5, Delta=1e-6).fit(X, Y)
     assert set(model.predict(X)) == {"yes"}
-    assert model.privacy_ == EnsemblePrivacy(0.5, 1e-6, "replace-one", 1, "fixed", None)
+    each = "each model is (0.5, 1e-06)-DP, all its answers together, as declared"
+    said = f"{each}; one record affects at most 1 voter, as declared"
+    assert model.privacy_ == EnsemblePrivacy(0.5, 1e-6, "replace-one", 1, "fixed", None, assumption=said)
+
+
+def test_what_is_declared_of_voters_is_said_beside_their_total() -> None:
+    """Not of what fitted voters state themselves, and a record in all K shards affects no more than all."""
+    silent, halves = LogisticRegression(), [frozen(LogisticRegression()) for _ in range(2)]
+    for half in halves:
+        half.estimator.epsilon_ = 0.25
+    each, together = "each model that states", ", all its answers together, as declared"
+    for voters, options, said in (
+        ([Teacher(0.5), Teacher(1.0)], {}, ""),
+        ([Teacher(0.5), silent], {}, f"{each} neither epsilon_ nor delta_ is (2, 1e-06)-DP{together}"),
+        (halves, {"overlap": 2}, f"each model is (its epsilon_, 1e-06)-DP{together}"),
+        (trained(Teacher(0.5), Teacher(1.0)), {}, "one record affects at most 1 voter, as declared"),
+    ):
+        model = fixed(*voters, epsilon=2.0, Delta=1e-6, **options).fit(X, Y)
+        assert model.privacy_.assumption == said
+    known = fresh(*[frozen(kind) for kind in KINDS]).fit(X, Y).privacy_.assumption
+    assert known == pate(*[frozen(kind) for kind in KINDS]).fit(X, Y).privacy_.assumption
+    assert known == "one record affects at most 1 voter, as declared"
 
 
 def test_prefitted_and_new_voters_together_need_their_shards() -> None:
