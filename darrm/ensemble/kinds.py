@@ -39,7 +39,7 @@ def check_kind(model: Any) -> str:
         raise InputError(
             'voters must be "fixed" (classifiers trained once with differential privacy) or "fresh" (each '
             f"answer passes through randomized response). Got {model.voters!r}. There is no default: the cost of "
-            "labels depends on it."
+            'labels depends on it. For non-private classifiers leave voters out and pass teachers="non-private".'
         )
     for name in ("epsilon", "Delta"):
         check_one_epsilon(name, getattr(model, name))
