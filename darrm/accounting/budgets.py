@@ -11,16 +11,21 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.accounting.accounts import Labels, NoisyLabels
 from darrm.accounting.charges import labels_of
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.ledger_charging import charge
+from darrm.accounting.ledger_charging import charge, charged_as
 from darrm.accounting.ledger_ids import keep_labels, kept_labels
+from darrm.accounting.noisy_max import CountMechanism
 from darrm.accounting.rules.common import check_left
 from darrm.design.design import Design
 from darrm.errors import BudgetError, CopiedBudgetWarning, InputError
 
 _COUNTING = Lock()  # one lock for all, so that budgets can be pickled
-_REMEDY = "Fit with ledger=, which all copies share, or with copies=n, which gives each of n objects its share."
+_REMEDY = (
+    "Fit with ledger= (not for gamma), which all copies share, or with copies=n, which gives each of n objects its "
+    "share."
+)
 
 Draw: TypeAlias = Callable[[NDArray[np.intp]], NDArray[np.intp]]  # labels of the rows at some places
 
@@ -112,12 +117,18 @@ def _copied(allowed: int, released: int, copies: int, labels: dict[bytes, int]) 
 
 
 class LedgerBudget:
-    """The `Budget` of a ledger for one design; a charge is on disk when `charge` returns."""
+    """The `Budget` of a ledger for one design or noisy max; a charge is on disk when `charge` returns."""
 
-    def __init__(self, ledger: Ledger, design: Design) -> None:
+    def __init__(self, ledger: Ledger, design: Design | CountMechanism) -> None:
         if not isinstance(ledger, Ledger):
             raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
         self._ledger, self._design = ledger, design
+
+    @property
+    def account(self) -> Labels | NoisyLabels:
+        """The account that `count` counts: of noisy max it may be one of less noise, which covers these labels."""
+        state = self._ledger._state()
+        return charged_as(state, labels_of(self._design, state.adjacency, state.voters))
 
     def count(self) -> Count:
         return Count(*self._ledger.counts(self._design))

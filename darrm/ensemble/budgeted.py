@@ -40,7 +40,8 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
         any_two = classes == 2 and colluders is None
         design = fresh_majority(*asked) if any_two else fresh_plurality(*asked, classes, base, colluders)
     elif queries is None:
-        return NoisyMax(ensemble.gamma, ensemble.sigma, *totals, ensemble.adjacency, K, classes, copies)
+        noise, ledger = (ensemble.gamma, ensemble.sigma), (ensemble.ledger, ensemble.ledger_create)
+        return NoisyMax(*noise, *totals, ensemble.adjacency, K, classes, copies, *ledger)
     else:
         design = teachers_decision(K, ensemble.adjacency, queries, *totals, classes, base)
     path, create = ensemble.ledger, ensemble.ledger_create

@@ -105,7 +105,7 @@ def teachers_decision(
     try:
         return design_within(setting, budget)
     except InputError as error:
-        noise = "gamma"
+        noise = "gamma (without a ledger)"
         if total_delta:
             noise = f"sigma={at_least(any_votes_sigma(queries, total_epsilon, total_delta), 4)}"
         raise InputError(f"{error} Noisy max takes any number of votes: pass {noise} in place of queries.") from None

@@ -56,8 +56,6 @@ def check_kind(model: Any) -> str:
         )
     if kind != "fixed" and (model.total_epsilon is None or model.total_delta is None):
         raise InputError(f"{kind} voters need total_epsilon and total_delta: the budget of all labels.")
-    if kind == "non-private" and model.queries is None and model.ledger is not None:
-        raise InputError("A ledger keeps designs, which `queries` plans: pass queries in place of gamma or sigma.")
     if kind == "non-private" and model.queries is not None and not (model.gamma is None and model.sigma is None):
         raise InputError("Noise is given by gamma or sigma, or planned for a number of queries. Pass one of the three.")
     if truth("keyed", model.keyed) and kind == "fixed":

@@ -79,12 +79,13 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         exceeded, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are added up,
         and so are the t largest Deltas.
     ledger : path or URL, optional
-        Fresh, and non-private with ``queries``: the place of a `darrm.accounting.Ledger` that keeps the budget across
-        fits, copies and processes. It may hold other charges too, by the rule "renyi-filter" or "basic-filter";
-        "in-advance" is refused, because charges of an ensemble are not fixed in advance. `fit` looks it up from the
-        working folder once: the fitted ensemble knows it by its absolute path. Copies, and workers of joblib, share it.
-        A URL holds no password, because ``repr`` and pickles would show it. Without a ledger each fit counts for
-        itself.
+        Fresh, and non-private but with ``gamma``: the place of a `darrm.accounting.Ledger` that keeps the budget across
+        fits, copies and processes. It may hold other charges too, by the rule "renyi-filter" or, but for ``sigma``,
+        "basic-filter"; "in-advance" is refused, because charges of an ensemble are not fixed in advance. Labels with
+        ``sigma`` are counted there for any number of votes and classes, so it covers fewer than a fit without a ledger.
+        `fit` looks it up from the working folder once: the fitted ensemble knows it by its absolute path. Copies, and
+        workers of joblib, share it. A URL holds no password, because ``repr`` and pickles would show it. Without a
+        ledger each fit counts for itself.
     ledger_create : bool
         Whether `fit` creates a ledger if there is none at ``ledger``. A new ledger has a new budget: nothing may have
         been released from the records before.

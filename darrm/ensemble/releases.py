@@ -23,6 +23,7 @@ from darrm.accounting.theorems import Privacy
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
+from darrm.mechanisms.noisy_max import GaussianNoisyMax
 from darrm.mechanisms.randomized_response import RandomizedResponse
 from darrm.problem.groups import assumption
 from darrm.votes.tally import counts
@@ -199,22 +200,38 @@ def budget_of(
 ) -> Budget:
     """The budget by exact adaptive composition: in memory for the given ``copies``, or in the ledger at ``path``.
 
-    An existing ledger may be for labels of this design alone, or for any mechanisms by a rule for fully adaptive
-    composition. A ledger is created only with ``create``, because a new ledger has a new budget. Labels counted in
-    memory, or in a ledger that is created, are also within (fallback, total_delta) where voters may be any mechanism;
-    an existing ledger keeps the budgets with which it was created.
+    Labels counted in memory, or in a ledger that is created, are also within (fallback, total_delta) where voters may
+    be any mechanism; an existing ledger keeps the budgets with which it was created.
     """
-    if path is None:
-        allowed = search.max_queries(design, total_epsilon, total_delta, voters="fresh")
-        if fallback < math.inf:
-            allowed = labels_within(_of_any_voters(design), fallback, total_delta, allowed)
-        return MemoryBudget(allowed, copies)
-    store = Store(path)
+    if path is not None:
+        return ledger_budget(design, total_epsilon, total_delta, path, create=create, fallback=fallback)
+    allowed = search.max_queries(design, total_epsilon, total_delta, voters="fresh")
+    if fallback < math.inf:
+        allowed = labels_within(_of_any_voters(design), fallback, total_delta, allowed)
+    return MemoryBudget(allowed, copies)
+
+
+def ledger_budget(
+    release: Design | GaussianNoisyMax,
+    total_epsilon: float,
+    total_delta: float,
+    path: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    fallback: float | None = None,
+) -> LedgerBudget:
+    """The budget in the ledger at ``path``.
+
+    An existing ledger may be for labels of this release alone, or for any mechanisms by a rule for fully adaptive
+    composition. A ledger is created only with ``create``, because a new ledger has a new budget.
+    """
+    problem, store = release.problem, Store(path)
+    assert problem is not None  # noisy max of an ensemble has K and classes
     known = store.exists()
     if create and not known:
         ledger = Ledger.create(
             path,
-            design,
+            release,
             total_epsilon=total_epsilon,
             total_delta=total_delta,
             fallback_epsilon=fallback,
@@ -227,7 +244,7 @@ def budget_of(
             f"{store.path} does not exist. Pass the path of the ledger of these records. If they have "
             "none, pass ledger_create=True, or make one with Ledger.create."
         )
-    adjacency = design.problem.adjacency
+    adjacency = problem.adjacency
     budget = {"total_epsilon": total_epsilon, "total_delta": total_delta, "voters": "fresh", "adjacency": adjacency}
     status = ledger.status()
     if any(status[key] != value for key, value in budget.items()):
@@ -241,4 +258,4 @@ def budget_of(
             'ensemble are not: queries may depend on earlier answers. Keep a ledger by the rule "exact", '
             '"renyi-filter" or "basic-filter".'
         )
-    return LedgerBudget(ledger, design)
+    return LedgerBudget(ledger, release)

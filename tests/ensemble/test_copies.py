@@ -16,6 +16,8 @@ import pytest
 import darrm
 from darrm.accounting import Ledger
 from darrm.ensemble import PrivateMajorityClassifier
+from darrm.ensemble.designs import teachers_decision
+from darrm.ensemble.noisy_max import NoisyMax
 from darrm.errors import CopiedBudgetWarning
 
 X = np.random.default_rng(0).normal(size=(300, 3))
@@ -134,6 +136,46 @@ def test_fit_makes_no_ledger_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(darrm.InputError, match="could not be read"):
             one.predict(X[:1])
     assert not (tmp_path / "ledger.json").exists()
+
+
+def test_fits_and_copies_with_one_sigma_share_a_ledger(tmp_path: Path) -> None:
+    """The ledger counts for any number of votes, as its own total does, and keeps labels of rows by key."""
+    path, noise = tmp_path / "ledger.db", darrm.mechanisms.GaussianNoisyMax(6.0)
+    kept = {"sigma": 6.0, "total_epsilon": 2.5, "ledger": path}
+    first = pate(**kept, ledger_create=True).fit(X, Y)
+    ledger = Ledger(path)
+    assert first.privacy_.queries == ledger.remaining(noise) > 3
+    assert first.privacy_.accounting == "ladder of Gaussian profiles"
+    other, keyed = pate(**kept).fit(X[::-1], Y), pate(**kept, keyed=True).fit(X, Y)
+    for model in (first, other, COPIES["pickle"](first)):
+        model.predict(X[:1])
+        assert model.spent_ == ledger.spent()
+    assert keyed.predict(X[:2]).tolist() == COPIES["pickle"](keyed).predict(X[:2]).tolist()
+    assert ledger.released(noise) == 5
+    more = ledger.remaining(noise) + 1
+    with pytest.raises(darrm.BudgetError, match=f"{more} more labels"):
+        other.predict(X[:more])
+    assert ledger.released(noise) == 5
+
+
+def test_labels_of_more_noise_than_the_ledger_cost_what_it_counts(tmp_path: Path) -> None:
+    less = darrm.mechanisms.GaussianNoisyMax(6.0)
+    ledger = Ledger.create(tmp_path / "ledger.db", less, total_epsilon=2.5, total_delta=1e-5)
+    model = pate(sigma=8.0, total_epsilon=2.5, ledger=ledger.path).fit(X, Y)
+    model.predict(X[:3])
+    assert (ledger.released(less), model.spent_) == (3, ledger.spent())
+    with pytest.raises(darrm.InputError, match="or more noise"):
+        pate(sigma=3.0, total_epsilon=2.5, ledger=ledger.path).fit(X, Y).predict(X[:1])
+    assert ledger.released(less) == 3
+
+
+def test_what_a_refused_plan_advises_takes_the_ledger(tmp_path: Path) -> None:
+    with pytest.raises(darrm.InputError, match="in place of queries") as refused:
+        teachers_decision(250, "replace-one", 5, 4.0, 1e-5, 10, 0.75)
+    sigma = float(str(refused.value).split("sigma=")[1].split()[0])
+    release = NoisyMax(None, sigma, 4.0, 1e-5, "replace-one", 250, 10, ledger=tmp_path / "ledger.db", create=True)
+    assert release.privacy.queries is not None
+    assert release.privacy.queries >= 5
 
 
 @pytest.mark.thorough

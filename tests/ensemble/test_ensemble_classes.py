@@ -258,7 +258,7 @@ def test_two_classes_of_planned_teachers() -> None:
 BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("DP-SGD tells two", lambda: fixed().set_params(estimator=None).fit(X, Y), "Only binary.*takes two classes"),
     ("sigma and queries", lambda: pate(sigma=1.0, queries=3).fit(X, Y), "Pass one of the three"),
-    ("a ledger without a design", lambda: pate(sigma=1.0, ledger="x.json").fit(X, Y), "pass queries in place"),
+    ("a ledger of Laplace noise", lambda: pate(gamma=0.2, ledger="x.db").fit(X, Y), "Pass sigma or queries in place"),
     ("a guess", lambda: fresh(base_accuracy=1 / 3).fit(X, Y), "base_accuracy must be .*accuracy of one"),
     ("base is NaN", lambda: pate(queries=3, base_accuracy=math.nan).fit(X, Y), "base_accuracy must be"),
     ("no labels", lambda: pate(queries=0).fit(X, Y), "queries must be an integer"),
