@@ -57,8 +57,8 @@ def command(file: Path, epsilons: str | None, kind: str, plot: Path | None, as_j
         table.add_row(wording.exactly(epsilon), *figures)
     console = common.console()
     console.print(table)
-    console.print("Achieved: some voters that are as private as stated reach this delta, so no smaller delta holds.")
     shown = whole.problem if len(of) > 1 else designs[names[0]].problem
+    console.print(f"Achieved: some {wording.such_voters(shown)} reach this delta, so no smaller delta holds.")
     rests = wording.condition(shown, absent=whole.absent)
     profile = f"The profile of a change in {wording.listed(names)}" if len(of) > 1 else "The profile"
     console.print(f"{profile} holds for one release {rests} The guarantee of the design is {wording.guarantee(shown)}.")

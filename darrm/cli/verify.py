@@ -126,8 +126,9 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         f"integer arithmetic with denominator 2^{found.bits}, rounded against the file. Not verified: error, cost, "
         "gap, prior, objective, shape, adjacency and names."
     )
+    each = content["problem"].get("groups", [content["problem"]])
     click.echo(
-        "Assumed: the voters are as stated, and vote independently given the data"
+        ("Assumed: the voters are as stated" + _DEPENDENT[all(group["epsilon"] is None for group in each)])
         + _COINS * any("randomizer" in group for group in content["problem"].get("groups", []))
         + ("; who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
@@ -151,6 +152,10 @@ def _guarantees(content: dict[str, Any]) -> str:
     )
 
 
+_DEPENDENT = {
+    False: ", and vote independently given the data",
+    True: "; votes may depend on each other, because all voters are non-private",
+}
 _COINS = (
     "; voters of a known randomizer draw every vote with new, secret randomness, learn from no vote, and use none twice"
 )

@@ -170,6 +170,11 @@ def _of_groups(problem: ByGroups) -> str:
     return f", of these at most {listed(fewer)}" if fewer else ""
 
 
+def such_voters(problem: ByGroups) -> str:
+    """The voters for all of which a guarantee of the problem holds."""
+    return "non-private voters" if without_privacy(problem.groups) else "voters that are as private as stated"
+
+
 def tight(epsilon: float) -> str:
     """A certified epsilon in a table; what is below a billionth is rounded up to it, because it is rounding."""
     return at_least(max(epsilon, 1e-9) if epsilon else 0.0)
@@ -249,7 +254,7 @@ def cost(total: Total, problem: ByGroups) -> str:
         kind = called(problem, "fresh").capitalize()
         return (
             f"{kind} voters: {labels} {price}-DP, also for adaptively chosen queries (certified). For "
-            f"some voters that are as private as stated, epsilon is at least {total.lower:.6g}."
+            f"some {such_voters(problem)}, epsilon is at least {total.lower:.6g}."
         )
     if "one label" in total.bounds:
         return (

@@ -124,6 +124,15 @@ def test_voters_without_privacy_are_not_called_fresh(tmp_path: Path, capsys: pyt
     said = capsys.readouterr().out
     assert "labels of non-private voters" in said
     assert "for non-private voters, rule exact" in " ".join(said.split())
+    assert main(["budget", file, "--delta", "1e-6", "--queries", "2"]) == 0
+    assert main(["profile", file, "--epsilons", "1"]) == 0
+    assert main(["verify", file, "--independent"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "For some non-private voters, epsilon is at least" in said
+    assert "Achieved: some non-private voters reach" in said
+    assert "votes may depend on each other" in said
+    assert "as private as stated" not in said
+    assert "vote independently" not in said
 
 
 @pytest.mark.thorough

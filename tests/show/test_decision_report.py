@@ -316,6 +316,19 @@ def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     assert "and profile" not in report.html(plain, full=False)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_page_of_voters_without_privacy_asks_nothing_of_their_kind(classes: int) -> None:
+    pages = []
+    for group in (VoterGroup(3, math.inf, max_affected=1), VoterGroup(3, 0.5, max_affected=1)):
+        design = darrm.solve(DecisionProblem([group], 0.4, classes=classes), objective=objectives.truth([0.8]))
+        pages.append(" ".join(Page(report.html(design.for_plan("fresh"), full=False)).text.split()))
+    for words in ("The trap", "planned for fresh", "released once", "independent given", "as private as stated"):
+        assert words not in pages[0]
+        assert words in pages[1]
+    assert "Votes may depend on each other." in pages[0]
+    assert "whether the voters are fresh or fixed. Labels compose" in pages[0]
+
+
 def test_groups_without_privacy_rest_on_the_coins_however_many_are_reached() -> None:
     groups = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=math.inf)]
     for affected in (1, 2, 3):

@@ -36,6 +36,7 @@ def render(
     values = {
         **words,
         **_guarantee(design),
+        **sections.assumed(design.problem),
         **_problem(design, figures),
         **own.decision(design),
         **figures.cost(design),

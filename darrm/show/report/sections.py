@@ -55,6 +55,11 @@ PACKAGE = "darrm.show.report"
 _ONE_OF_FIXED = (
     " One label of fixed voters can cost less than the voters do, but do not add the cost of a second label to it."
 )
+_NON_PRIVATE = paragraph(
+    "All voters are non-private: only the output noise hides their records, and it is new for each label. So the total "
+    "is the same whether the voters are fresh or fixed. Labels compose, also if each query is chosen after seeing "
+    "earlier labels, and the total grows with the number of labels."
+)
 _NOTHING = 1e-12  # a probability below is rounding
 _ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 
@@ -62,6 +67,23 @@ _ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
     """The whole page around the template ``body``."""
     return template(PACKAGE, "page.html", {"title": title, "body": template(PACKAGE, body, values)})
+
+
+def assumed(problem: ByGroups) -> dict[str, str]:
+    """What the guarantee rests on, in the words of the page; where no voter is private, on output noise alone."""
+    among = "the voters are as private as stated and independent given the data, no more of them are affected than "
+    among += "stated, and these votes are released once."
+    depends, independent = "depends on whether the voters are fresh or fixed", "The votes are independent"
+    if without_privacy(problem.groups):
+        among = "no more voters are affected than stated, and every label has new output noise. Votes may depend on "
+        among += "each other."
+        depends, independent = "is the same for fresh and for fixed voters", "Independent votes are the worst case"
+    return {
+        "among": among,
+        "depends": f"The total of several labels {depends}:",
+        "such": wording.such_voters(problem),
+        "independent": independent,
+    }
 
 
 def figure(value: float) -> str:
@@ -179,7 +201,8 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     problem, numbers = design.problem, sorted({*QUERIES} | ({also} if also else set()))
     # A plan for voters of one kind has no total of the other. What voters without privacy cost is no other if they are
     # fixed; voters of a known randomizer are fresh.
-    bare = without_privacy(problem.groups) or problem.known or design.planned_for == "fresh"
+    alone = without_privacy(problem.groups)
+    bare = alone or problem.known or design.planned_for == "fresh"
     of_fresh = bare or design.planned_for != "fixed"
     label = one_label(design)
     totals = list(_fresh(label, delta, full, numbers)) if of_fresh else [(n, math.inf, "") for n in numbers]
@@ -208,7 +231,7 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
-    if any(math.isinf(group.epsilon) for group in problem.groups):
+    if not alone and any(math.isinf(group.epsilon) for group in problem.groups):
         unavoidable = " Non-private fixed voters have no finite epsilon of their own."
     elif fails(problem):
         least = shown(fails(problem), 4, up=True)
@@ -221,7 +244,8 @@ def many_labels(design: Design, delta: float, full: bool, also: int | None) -> M
         how += " The option --full composes exactly."
     values = {
         "total_delta": shown(delta, 6),
-        "fixed": _fixed(design),
+        "voters": _NON_PRIVATE if alone else template(PACKAGE, "fresh_or_fixed.html", {"fixed": _fixed(design)}),
+        "trap": "" if alone else template(PACKAGE, "trap.html", {}),
         "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,) if of_fresh else ()),
         "how_fresh": how.strip(),
         "one_of_fixed": "" if bare else _ONE_OF_FIXED,

@@ -93,6 +93,7 @@ def certificate(design: Design) -> Markup:
             for place in worst.places
         ]
         values = {
+            **sections.assumed(problem),
             "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
             "up_to_names": ", up to the names of classes" * alike,
             "no_other": "No other case is closer to the limit" + " while all voters are present" * design.absent,

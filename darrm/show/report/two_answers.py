@@ -99,6 +99,7 @@ def certificate(design: Design) -> Markup:
     many, terms = entries(problem), [join(["all products for ", side]) for side in (p, other)]
     with decimals(guarantee(problem).epsilon):
         values = {
+            **sections.assumed(problem),
             "one": answer(design, 1),
             "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
             "no_other": "No other case is closer to the limit" + " while all voters are present" * design.absent,
