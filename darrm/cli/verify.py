@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
@@ -42,6 +43,8 @@ _MINUTES = 10
 def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json: bool) -> int:
     """Verify the privacy claims of a design file or of a table (.parquet, .csv, .jsonl) by computing them again.
 
+    A file of noisy max makes none: its checksum is verified, and the mechanism is shown.
+
     The exit status is 0 if all claims hold, 1 if not. With --json the object has the keys holds and wrong too.
     """
     if independent or max_minutes is not None:
@@ -50,7 +53,10 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
         return _table(file, jobs, as_json)
     from darrm.cli.shown import show, worst_case
     from darrm.design.loading import load
+    from darrm.storage.kinds import kind_of
 
+    if kind_of(file) == "mechanism":
+        return _noisy_max(file, as_json)
     try:
         design = load(file)
     except CertificateError as error:
@@ -64,6 +70,30 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
     worst_case(design)
     common.console().print(f"A ledger calls it {common.account_of(design).called}.")
     return 0
+
+
+def _noisy_max(file: Path, as_json: bool) -> int:
+    """Verify the checksum of a file of noisy max, which makes no claim, and show the mechanism."""
+    from darrm.mechanisms.confident_noisy_max import load_noisy_max
+
+    made = load_noisy_max(file)
+    account = common.account_of(made)
+    if as_json:
+        return _answer({"mechanism": made.as_dict(), "design_digest": account.name}, [])
+    votes, console = made.problem, common.console()
+    assert votes is not None  # that of a file is known
+    named = "" if isinstance(votes.classes, int) else f" ({wording.some(votes.names)})"
+    console.print(
+        f"{file} is intact: noisy max of {printed.counted(votes.K, 'vote')} for {votes.n_classes} classes{named}. "
+        f"Noise of each count: Gaussian, sigma {wording.exactly(made.sigma)}{wording.of_check(made)}."
+    )
+    console.print(
+        "It states no guarantee: what labels cost depends on their number. Run: darrm budget "
+        f"{shlex.quote(str(file))} --queries N --delta D"
+    )
+    console.print(wording.of_noisy_max(None, "A total", affected=made.max_affected))
+    console.print(f"A ledger calls it {account.called}.")
+    return DONE.status
 
 
 def _judged(about: Design | CertificateError, digest: str | None = None) -> dict[str, object]:

@@ -16,9 +16,8 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "old ledger": ("a ledger of an earlier darrm, in JSON", "Run: darrm ledger import {file} ledger.db"),
     "mechanism": (
         "a file of noisy max",
-        "It has no table of probabilities. In Python read it by GaussianNoisyMax.load or ConfidentNoisyMax.load of "
-        "darrm.mechanisms, whichever it names. For what its labels cost, run: darrm budget {file} --queries N --delta "
-        "D",
+        "It has no table of probabilities. In Python read it by darrm.mechanisms.{mechanism}.load. For what its labels "
+        "cost, run: darrm budget {file} --queries N --delta D",
     ),
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),
@@ -58,17 +57,30 @@ def check_kind(path: Path, expected: str) -> None:
     elif expected in ("votes", "ledger") and kind != "old ledger" and hint.startswith("Run: "):
         # Given beside a design, so another file was meant, rather than another command.
         hint = f"Pass {wanted}. To look at this file, run: {hint[5:]}"
-    raise InputError(f"{path} is {what}, not {wanted}. {hint.format(file=shlex.quote(str(path)))}") from None
+    hint = hint.format(file=shlex.quote(str(path)), mechanism=_mechanism(path) if kind == "mechanism" else "")
+    raise InputError(f"{path} is {what}, not {wanted}. {hint}") from None
 
 
-def kind_of(path: Path) -> str | None:
-    """The kind of a file, None if it is missing or of no kind that darrm writes or reads."""
+def _mechanism(path: Path) -> str:
+    """The class that a file of noisy max names."""
+    checked = re.search(rb'"mechanism":\s*"ConfidentNoisyMax"', _head(path) or b"")
+    return "ConfidentNoisyMax" if checked else "GaussianNoisyMax"
+
+
+def _head(path: Path) -> bytes | None:
     try:
         if not path.is_file():  # a pipe has no beginning to look at again
             return None
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            return file.read(_HEAD)
     except OSError:
+        return None
+
+
+def kind_of(path: Path) -> str | None:
+    """The kind of a file, None if it is missing or of no kind that darrm writes or reads."""
+    head = _head(path)
+    if head is None:
         return None
     if head.startswith(b"PAR1"):
         return _of_parquet(path)

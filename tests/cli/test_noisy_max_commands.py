@@ -11,7 +11,7 @@ from cases import thorough
 import darrm
 from darrm.accounting import compose
 from darrm.cli import main
-from darrm.mechanisms import GaussianNoisyMax
+from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
 from darrm.problem.limits import ANY_NUMBER
 from darrm.show.plots_plan import plot_plan
 
@@ -119,19 +119,38 @@ def test_voters_are_read_by_their_names(here: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     "command",
-    ["verify", "verify --independent", "report", "report --out page.html", "profile", "export --out table.csv"],
+    ["verify --independent", "report", "report --out page.html", "profile", "export --out table.csv"],
 )
 def test_commands_for_tables_say_that_there_is_none(
     here: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     GaussianNoisyMax(40.0, K=250, classes=10).save("plan.json")
-    assert main([*command.split(), "plan.json"]) == 2
-    told = capsys.readouterr().err
-    assert told == (
-        "darrm: plan.json is a file of noisy max, not a design file. It has no table of probabilities. "
-        "In Python read it by GaussianNoisyMax.load or ConfidentNoisyMax.load of darrm.mechanisms, whichever it names. "
-        "For what its labels cost, run: darrm budget plan.json --queries N --delta D\n"
-    )
+    ConfidentNoisyMax(threshold=5, sigma_check=8, sigma=4, K=250, classes=10).save("checked.json")
+    for file, name in (("plan.json", "GaussianNoisyMax"), ("checked.json", "ConfidentNoisyMax")):
+        assert main([*command.split(), file]) == 2
+        told = capsys.readouterr().err
+        assert told == (
+            f"darrm: {file} is a file of noisy max, not a design file. It has no table of probabilities. "
+            f"In Python read it by darrm.mechanisms.{name}.load. For what its labels cost, run: darrm budget {file} "
+            "--queries N --delta D\n"
+        )
+
+
+def test_a_file_of_noisy_max_is_verified_by_its_checksum(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = ConfidentNoisyMax(threshold=5, sigma_check=8, sigma=4, K=250, classes=["cat", "dog"])
+    made.save("plan.json")
+    assert main(["verify", "plan.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "plan.json is intact: noisy max of 250 votes for 2 classes (cat, dog). " in said
+    assert 'Gaussian, sigma 4; "none" where the largest count with noise of sigma 8 is below 5.' in said
+    assert "It states no guarantee" in said
+    assert main(["verify", "plan.json", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["mechanism"] == json.loads(json.dumps(made.as_dict()))
+    assert (found["holds"], found["wrong"]) == (True, [])
+    Path("plan.json").write_text(Path("plan.json").read_text().replace('"sigma": 4', '"sigma": 8'))
+    assert main(["verify", "plan.json"]) == 2
+    assert "plan.json" in capsys.readouterr().err
 
 
 def test_noisy_max_is_not_offered_over_shares(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
