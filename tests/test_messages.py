@@ -118,7 +118,7 @@ WRONG: list[tuple[Callable[[Any], Any], Any, str]] = [
     (lambda x: darrm.votes.read(x), 3, "path must be the path of a file. Got 3"),
     (lambda x: darrm.votes.write_labels("x.csv", x, np.array([1])), None, "ids must be a list of texts.* Got None"),
     (lambda x: darrm.votes.example(x), ["x"], r"no votes called \['x'\]"),
-    (lambda x: darrm.priors.parse(x), None, "prior must be a text .* Got None"),
+    (lambda x: darrm.priors.parse(x), None, "prior must be a prior of darrm.priors, or a text .* Got None"),
     (lambda x: darrm.independent.cost(x), [], r"must be parts with names, not \[\]"),
     (lambda x: DESIGN.of_kind(x), [1], r"kind must be left out: .* Got \[1\]"),
     (lambda x: MECHANISM.release(x), DESIGN, "votes must be"),

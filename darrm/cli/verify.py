@@ -187,7 +187,8 @@ _DEPENDENT = {
     True: "; votes may depend on each other, because all voters are non-private",
 }
 _COINS = (
-    "; voters of a known randomizer draw every vote with new, secret randomness, learn from no vote, and use none twice"
+    "; voters of a known randomizer draw every vote with new, secret randomness, learn from no vote, and use none "
+    "twice, and no vote decides what to ask, draw again or release"
 )
 
 
