@@ -52,7 +52,8 @@ class Certificate:
     kinds : mapping from str to Certificate
         Where each group has a limit of its own, the certificate of each kind of change; empty if all changes have one
         limit. ``holds`` is then whether all hold, ``needed_delta`` and ``tight_epsilon`` are the largest, each at its
-        own limit, and the others are those of the kind that is nearest to its delta, or furthest above it.
+        own limit, and the others are those of the kind that is nearest to its delta, or furthest above it. A change
+        that affects voters of several groups is certified only if it has a limit, as "several groups".
 
     Examples
     --------
