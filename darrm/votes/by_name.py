@@ -57,7 +57,8 @@ def _some(names: Sequence[str]) -> str:
 def _likely(missing: Sequence[str], others: Sequence[str]) -> str:
     """The other columns, and which may be that of a missing voter: one that differs by case, space or little else.
 
-    Whether the file or the list of names is at fault is not known here: a design, ``--columns`` or ``voters`` has it.
+    Whether the file or the list of names is at fault is not known here, nor where that list stands: a design, an option
+    or a file of parties has it.
     """
     if not others:
         return f" It has no others. Add {'it' if len(missing) == 1 else 'them'}."
@@ -69,8 +70,8 @@ def _likely(missing: Sequence[str], others: Sequence[str]) -> str:
             meant = f": did you mean {shown(letters[near[0]])} for {shown(voter)}?"
             break
     return (
-        f" Its other columns are {_some(others)}{meant} Pass the names of columns (--columns, voters=); if the design "
-        "names its voters, call the columns as it does."
+        f" Its other columns are {_some(others)}{meant} Correct the column, or the name where you passed it; if the "
+        "design names its voters, call the columns as it does."
     )
 
 
