@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,8 @@ def _missing(given: Given) -> list[str]:
     type=common.PATH,
     required=True,
     help="CSV or .parquet with the votes that this party brings, a column for each of its voters by name, and id. All "
-    "parties have the same rows in the same order. Where voters are no parties: this party's shares of all votes.",
+    "parties have the same rows in the same order. Where voters are no parties: this party's shares of all votes, and "
+    "id.",
 )
 @click.option("--parties", "parties_path", type=common.PATH, help="JSON file that says who the parties are.")
 @click.option("--party", metavar="NAME", help="The name of this party in --parties.")
@@ -101,7 +102,7 @@ def command(
     from darrm.design.loading import load
     from darrm.interop import Parties, shared_labels
     from darrm.interop.shared import pooling
-    from darrm.show.wording import budgets, voters_of
+    from darrm.show.wording import budgets, condition, guarantee, voters_of
     from darrm.storage.atomic import check_place
     from darrm.storage.kinds import kind_of
 
@@ -130,13 +131,13 @@ def command(
         names = problem.names if not parties.voters else tuple(map(str, range(_of_shares(design, parties))))
         mine = parties.brought(str(party))
         read = partial(votes.blocks, votes_path, names=names, absent=design.absent, voters=mine)
-        blocks = read() if mine else _no_votes(votes_path)
+        blocks = _with_ids(votes_path, read() if mine else _no_votes(votes_path))
         if out is not None and not overwrite and is_taken(out):
             known = ((block.ids if block.has_ids else None, b"") for block in blocks)
             raise why_taken(out, "", ledger, design, known, again=again)
         if votes_path.is_file() or not votes_path.exists():  # a pipe can be read once
             checked = read() if M is None else read(voters=parties.columns)
-            for _ in checked if mine else _no_votes(votes_path):
+            for _ in _with_ids(votes_path, checked if mine else _no_votes(votes_path)):
                 pass  # so that a fault is named by the file, and not as late parties or after labels are opened
         if M is not None:
             shared = ("--rows", rows) if rows is not None else ()
@@ -154,6 +155,13 @@ def command(
             timeout=timeout,
             tls=tls,
         )
+        open_to_all = M is None and not tls and not all(one.is_here for one in parties.parties)
+        if open_to_all:  # before a share leaves
+            common.note(
+                "Without --tls, whoever reads the network between the parties can compute all votes, and whoever "
+                "reaches a port can take the place of a party. Pass --tls at all parties, with certificates in the "
+                "folder .config (docs/howto/shared.md)."
+            )
         report = kept.enter_context(progress(lambda n: (n, None, f"{n} labels opened")))
         stopped: BaseException | None = None
         n = 0
@@ -192,11 +200,16 @@ def command(
     promised = "A trial: this machine has all votes, so nothing was protected."
     if M is None:
         who = f"Up to {pooled} of them, who pool what they see, learn" if pooled else "Each of them learns"
-        promised = f"{who} labels alone, if all follow the protocol."
+        unread = " and no one else reads the network between them" * open_to_all
+        promised = f"{who} labels alone, if all follow the protocol{unread}."
     if more and M is None:
         of = (f"{n} in group {g + 1}" if len(problem.groups) > 1 else f"{n}" for g, n in more.items())
         promised += f" For up to {parties.threshold} plan with --colluders {' and '.join(of)}."
     common.note(f"{wrote}, drawn over shares of {len(parties.parties)} parties. {promised}")
+    if M is None:
+        common.note(f"Single-label guarantee: {guarantee(problem)}, {condition(problem, absent=design.absent)}")
+        if ledger is None:
+            common.note("Without --ledger, this party does not notice that a row comes again.")
     if ledger is not None and status is not None:
         remaining = ledger.remaining(design)
         left = "" if remaining is None else f", {remaining} left"
@@ -229,6 +242,17 @@ def _no_votes(path: Path) -> Iterator[Any]:
 
     for block in votes.blocks(path):
         yield VotesBlock(np.zeros((len(block.votes), 0), dtype=np.uint8), block.ids, None, has_ids=block.has_ids)
+
+
+def _with_ids(path: Path, blocks: Iterable[Any]) -> Iterator[Any]:
+    """The same blocks; `InputError` if the file has no ids, which are all that tells parties of another order."""
+    for block in blocks:
+        if not block.has_ids:
+            raise InputError(
+                f"{path} must have a column id, by which parties notice other rows or another order. Got none. Give "
+                "each row the id that it has at all parties."
+            )
+        yield block
 
 
 def _of_trial(path: Path, design: Design, M: Any) -> Parties:

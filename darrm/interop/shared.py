@@ -259,7 +259,7 @@ def shared_labels(
     >>> import darrm
     >>> import numpy as np
     >>> from darrm.cli import main
-    >>> np.savetxt("votes.csv", [[1, 0, 1], [0, 0, 1]], "%d", ",", header="a,b,c", comments="")
+    >>> np.savetxt("votes.csv", [[1, 1, 0, 1], [2, 0, 0, 1]], "%d", ",", header="id,a,b,c", comments="")
     >>> darrm.solve(K=3, m=2, epsilon=0.5, bits=8).save("gamma.json")
     >>> main(["release-shared", "gamma.json", "--votes", "votes.csv", "-M", "3", "--out", "labels.csv"])
     0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from darrm._validation import path as check_path
@@ -22,6 +23,14 @@ class Party(NamedTuple):
     host: str
     port: int
     voters: tuple[str, ...]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it listens on this machine's loopback device, which no network carries."""
+        try:
+            return ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:  # a name
+            return self.host == "localhost"
 
 
 @dataclass(frozen=True)

@@ -297,8 +297,9 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
         (["id,b,c", "r1,1,0"], "It has none for 'a'"),
         (["id,a", "r1,1", "r2,0", "r3,7"], "line 4, column a: A vote must be 0 or 1. Got '7'"),
         (["id,a", "r1,1", "r1,0"], "has the id 'r1' twice"),
+        (["a", "1", "0"], "votes.csv must have a column id"),
     ],
-    ids=["file", "columns", "votes", "ids"],
+    ids=["file", "columns", "votes", "ids", "no ids"],
 )
 def test_the_command_looks_at_the_votes_before_anything_connects(
     folder: Path,
@@ -315,7 +316,44 @@ def test_the_command_looks_at_the_votes_before_anything_connects(
         Path("votes.csv").write_text("\n".join(rows))
     shared = ["release-shared", "majority.json", "--parties", "parties.json", "--party", "a", "--votes", "votes.csv"]
     assert main(shared) == 2
-    assert said in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert said in err
+    assert "--columns" not in err  # which this command has not
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("host", "ledger", "tls", "unread"),
+    [("10.0.0.1", True, False, True), ("10.0.0.1", False, True, False), ("127.0.0.1", False, False, False)],
+)
+def test_the_command_says_what_its_labels_rest_on(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    ledger: bool,
+    tls: bool,
+    unread: bool,
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("darrm.interop.shared_labels", lambda *given, **settings: iter(()))
+    known = darrm.VoterGroup(3, 1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    design = darrm.Design(darrm.DecisionProblem([known], 1.01), [0, 0, 1, 1], darrm.objectives.truth([0.7]))
+    design.save("known.json")
+    book = ledgers(folder, [2.0], design)[0]
+    at = {"a": f"{host}:1", "b": "localhost:2", "c": "[::1]:3"}
+    Path("parties.json").write_text(
+        json.dumps({"parties": [{"name": n, "address": address, "voters": [n]} for n, address in at.items()]})
+    )
+    Path("votes.csv").write_text("id,a\nr1,1\n")
+    arguments = ["release-shared", "known.json", "--parties", "parties.json", "--party", "a", "--votes", "votes.csv"]
+    assert main([*arguments, *["--ledger", str(book.path)] * ledger, *["--tls"] * tls]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert ("Without --tls, whoever reads the network between the parties can compute all votes" in err) is unread
+    assert ("if all follow the protocol and no one else reads the network between them." in err) is unread
+    assert ("Without --ledger, this party does not notice that a row comes again." in err) is not ledger
+    assert "Single-label guarantee: (1.01, 0)-DP, if every voter but 1" in err
+    assert "Records at voters that collude have no guarantee." in err
 
 
 @pytest.mark.parametrize(
