@@ -50,6 +50,15 @@ def in_words(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+def meant(got: object, names: Sequence[str]) -> str:
+    """What a text that is none of the named answers may mean: one in other letters, or the further answer "none"."""
+    text = "".join(got.casefold().split()) if isinstance(got, str) and not numbered(names) else ""
+    alike = [name for name in names if text and "".join(name.casefold().split()) == text]
+    if alike:
+        return f" Did you mean {shown(alike[0])}?"
+    return ' "none" is an answer of releases alone, no vote.' if text == "none" else ""
+
+
 def checked_names(names: object) -> tuple[str, ...]:
     """The names of answers, from a list or tuple; `InputError` for anything else, such as one text."""
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):

@@ -18,7 +18,7 @@ from darrm._validation import path as check_path
 from darrm.errors import InputError
 from darrm.problem.voter_names import compared
 from darrm.votes import parquet
-from darrm.votes.answers import Readings, checked_names, in_words, numbers_of
+from darrm.votes.answers import Readings, checked_names, in_words, meant, numbers_of
 from darrm.votes.csv import table
 from darrm.votes.formats import format_of, lines_of, votes_file
 from darrm.votes.ids import RowIds, compared_id
@@ -249,7 +249,8 @@ def _of_votes(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTabl
 
 
 def _refuse_vote(where: str, text: str, names: tuple[str, ...]) -> NoReturn:
-    raise InputError(f"{where}, column vote: A vote must be {in_words(names)}. Got {shown(text)}.") from None
+    said = f"A vote must be {in_words(names)}. Got {shown(text)}.{meant(text, names)}"
+    raise InputError(f"{where}, column vote: {said}") from None
 
 
 def _count(text: str, where: str, column: str) -> int:

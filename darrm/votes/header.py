@@ -11,7 +11,7 @@ from darrm._validation import several_classes, shown
 from darrm.errors import InputError
 from darrm.problem.groups import ByGroups
 from darrm.problem.voter_names import compared, voter_names
-from darrm.votes.answers import Answers, in_words, is_nothing, numbered
+from darrm.votes.answers import Answers, in_words, is_nothing, meant, numbered
 from darrm.votes.by_name import places
 from darrm.votes.names_above import check_header, check_once, check_wide
 
@@ -204,7 +204,7 @@ class Columns:
                     " Name the classes where the design is planned or solved, as in --classes a,b,c, or in Python "
                     'where votes are read, as in classes=["a", "b", "c"].'
                 )
-            return several_classes(got, len(self.answers.names))
+            return meant(got, self.answers.names) or several_classes(got, len(self.answers.names))
         if is_label:
             return " Fill it in, or leave the column label out."
         if self.answers.absent:

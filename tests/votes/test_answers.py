@@ -40,6 +40,23 @@ def test_names_that_are_digits_the_other_way_round(path: Path) -> None:
         votes.read(path, names=("1", "2"))
 
 
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("cell", "hint"),
+    [
+        ("Cat", " Did you mean 'cat'?"),
+        ("polarbear", " Did you mean 'polar bear'?"),
+        ("none", ' "none" is an answer of releases alone, no vote.'),
+        ("cart", ""),
+    ],
+)
+def test_a_name_that_is_nearly_one_and_none(path: Path, cell: str, hint: str) -> None:
+    path.write_text(f"a,b\ndog,{cell}\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError) as refusal:
+        votes.read(path, names=("cat", "dog", "polar bear"))
+    assert str(refusal.value).endswith(f"A vote must be cat, dog or polar bear. Got '{cell}'.{hint}")
+
+
 @pytest.mark.parametrize("size", [4, 30, 1 << 20])
 def test_absent_voters(path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(votes_csv, "_BLOCK", size)

@@ -123,6 +123,7 @@ def test_counts_that_are_none(path: Path, text: str, said: str) -> None:
         ("id,voter,vote\na,,cat\n", "line 2: column voter is empty"),
         ("id,vote\n,cat\n", "line 2, column id is empty"),
         ("id,vote\na,owl\n", r"line 2, column vote: A vote must be cat, dog or fox\. Got 'owl'"),
+        ("id,vote\na,Cat\n", r"Got 'Cat'\. Did you mean 'cat'\?"),
         ("id,vote\na,3\n", r"Got '3'"),
         ("id,vote\n", "holds no votes"),
         ("id,vote\na,cat\na,dog\nb,cat\n", r"Each query must have 2 votes\. Got 1 for 'b'"),
