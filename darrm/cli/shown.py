@@ -74,17 +74,19 @@ def _chart(design: Design, console: Console) -> None:
     """Gamma as a small chart."""
     from rich.table import Table
 
-    rows = _runs(design)
+    rows, half = _runs(design), design.problem.K // 2
     left = max(len("votes"), *(len(votes) for votes, _ in rows))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("votes", justify="right", no_wrap=True, min_width=left)
     table.add_column("gamma", justify="right", no_wrap=True, min_width=8)
     table.add_column("probability of no noise; otherwise a fair coin", no_wrap=True, overflow="crop")
     width = max(4, min(32, console.width - left - 15))
+    if design.problem.K % 2 == 0:  # whatever gamma is there
+        table.add_row(f"{half}:{half}", f"{0:.6f}", "a tie releases a fair coin")
     for votes, value in rows:
         table.add_row(votes, f"{value:.6f}", common.bar(value, width, console.options.ascii_only))
     console.print(table)
-    every = len(design.gamma) - design.problem.K // 2 - 1
+    every = len(design.gamma) - half - 1
     if every > _MOST:
         console.print(f"({len(rows)} lines for {every} values; --out or --json has all of them)")
 

@@ -123,6 +123,12 @@ def test_json_never_holds_escape_codes(capsys: pytest.CaptureFixture[str], monke
     assert out.count("\n") == 1
 
 
+@pytest.mark.parametrize(("K", "tie"), [("4", " *2:2  0.000000  a tie releases a fair coin *\n *1:3 "), ("5", None)])
+def test_a_tie_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str], K: str, tie: str | None) -> None:
+    out = printed(capsys, ["solve", "--K", K, "--m", "2", "--epsilon", "0.5"])
+    assert re.search(tie, out) if tie else "tie" not in out
+
+
 @pytest.mark.thorough
 def test_many_values_are_a_chart_that_fits_a_screen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
