@@ -362,7 +362,7 @@ class Comparison:
         ) * bool(self.second_budget)
         return (
             f"The totals hold if {self.assumption} The fallback totals hold if only the affected voters randomize as "
-            f"stated, and the others may be any mechanism.{second}"
+            f"stated, and the others may be any mechanism that learns no vote of others.{second}"
         )
 
     @property

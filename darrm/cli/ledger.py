@@ -323,7 +323,8 @@ def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], s
         )
     return (
         f"All charges together are {wording.listed(totals)} if only the affected voters randomize as stated, and the "
-        f"others may be any mechanism. If you do not know which of the two holds, claim this total alone. {kept}"
+        "others may be any mechanism that learns no vote of others. If you do not know which of the two holds, claim "
+        f"this total alone. {kept}"
     )
 
 
@@ -333,7 +334,8 @@ def of_second_budget(second: Any) -> str:
         return ""
     return (
         f"The charges also keep the second budget, epsilon {_budgets(second)}, if only the affected voters "
-        "randomize as stated, and the others may be any mechanism. The labels that are left are within both."
+        "randomize as stated, and the others may be any mechanism that learns no vote of others. The labels that are "
+        "left are within both."
     )
 
 

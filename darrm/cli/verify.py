@@ -80,8 +80,8 @@ def _noisy_max(file: Path, as_json: bool) -> int:
     account = common.account_of(made)
     if as_json:
         return _answer({"mechanism": made.as_dict(), "design_digest": account.name}, [])
-    votes, console = made.problem, common.console()
-    assert votes is not None  # that of a file is known
+    votes: Any = made.problem  # that of a file is known
+    console = common.console()
     named = "" if isinstance(votes.classes, int) else f" ({wording.some(votes.names)})"
     console.print(
         f"{file} is intact: noisy max of {printed.counted(votes.K, 'vote')} for {votes.n_classes} classes{named}. "

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,8 @@ class EnsemblePrivacy:
         `fit`; for prefitted voters, the number that one record affects.
     otherwise : float or None
         With ``colluders``: the total epsilon of ``queries`` labels of each copy at ``delta``, an upper bound, if only
-        the affected voters randomize as stated and the others may be any mechanism. Infinite if there is none at that
-        delta; None without ``colluders``, or for any number of labels.
+        the affected voters randomize as stated and the others may be any mechanism that learns no vote of others.
+        Infinite if there is none at that delta; None without ``colluders``, or for any number of labels.
     """
 
     epsilon: float
@@ -225,8 +225,8 @@ def ledger_budget(
     An existing ledger may be for labels of this release alone, or for any mechanisms by a rule for fully adaptive
     composition. A ledger is created only with ``create``, because a new ledger has a new budget.
     """
-    problem, store = release.problem, Store(path)
-    assert problem is not None  # noisy max of an ensemble has K and classes
+    problem: Any = release.problem  # noisy max of an ensemble has K and classes
+    store = Store(path)
     known = store.exists()
     if create and not known:
         ledger = Ledger.create(

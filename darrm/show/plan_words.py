@@ -68,8 +68,8 @@ def if_others_are_any(queries: int, totals: Mapping[str, tuple[float, float]]) -
     labels = "The label is" if queries == 1 else "All labels together are"
     each = listed(f"({at_least(epsilon)}, {exactly(delta)})-DP{of}" for of, (epsilon, delta) in totals.items())
     return (
-        f"{labels} {each} if only the affected voters randomize as stated, and the others may be any mechanism. If you "
-        "do not know which of the two holds, claim this total alone."
+        f"{labels} {each} if only the affected voters randomize as stated, and the others may be any mechanism that "
+        "learns no vote of others. If you do not know which of the two holds, claim this total alone."
     )
 
 

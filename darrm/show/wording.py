@@ -110,8 +110,11 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
         affected += ", all of one group"
     affects = f"a change to a neighbouring data set ({adjacency_in_print(problem.adjacency)}) affects {affected}"
     others = []
-    if once and voters == "fresh" and not without_privacy(problem.groups):
-        others.append("each row of votes is released once")
+    if voters == "fresh" and not without_privacy(problem.groups):
+        others += ["no voter learns the votes of others"] * (private != f"{known},")
+        others += ["each row of votes is released once"] * once
+    if voters is not None and not known:
+        others.append("no vote decides what to ask or release")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
     colluders = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
@@ -137,8 +140,8 @@ def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 
     if votes is not None:
         votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
     return (
-        f"{what} holds for {votes_alone}, if a change of one record changes {changes}{silent}, and every label has new "
-        "noise."
+        f"{what} holds for {votes_alone}, if a change of one record changes {changes}{silent}, every label has new "
+        "noise, and no vote decides what to ask or release."
     )
 
 

@@ -139,7 +139,7 @@ def test_other_ways_to_a_plan_ask_the_size_too() -> None:
         darrm.plan([(100, math.inf), (150, math.inf)], classes=4, **few)  # type: ignore[arg-type]
     with pytest.raises(darrm.InputError, match=r"Noisy max takes any number of votes: pass sigma=1\.899 in place"):
         teachers_decision(250, "replace-one", 5, 8, 1e-5, 10, 0.75)
-    with pytest.raises(darrm.InputError, match=r"pass gamma in place of queries"):
+    with pytest.raises(darrm.InputError, match=r"pass gamma \(without a ledger\) in place of queries"):
         teachers_decision(250, "replace-one", 1000, 8, 0.0, 10, 0.75)
     with pytest.raises(darrm.InputError):
         fresh_plurality(250, 1.0, 1, "replace-one", None, None, 8, 1e-5, 10, 0.75, None)

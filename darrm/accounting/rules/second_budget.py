@@ -21,7 +21,7 @@ Remaining: TypeAlias = Callable[[State, Labels | NoisyLabels], int | None]  # of
 _OF_ANY: dict[str, AnyProblem] = {}  # that of a design for any voters, with what this process certified of it
 _BEYOND = (
     "That is beyond the second budget of this ledger, epsilon {}: the total if only the affected voters randomize as "
-    "stated, and the others may be any mechanism."
+    "stated, and the others may be any mechanism that learns no vote of others."
 )
 _NONE = (
     "This ledger has a second budget, for the case that only the affected voters randomize as stated, and nothing is "

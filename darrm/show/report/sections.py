@@ -305,8 +305,8 @@ def _fixed(design: Design) -> str:
         return (
             "This design is not for them, because voters of a known randomizer are fresh. Its totals count on the "
             f"randomness of other voters too: they hold if {rests_on(problem)} Those of the last column hold if only "
-            "the affected voters randomize as stated, and the others may be any mechanism. If you do not know which of "
-            "the two holds, claim the last column alone."
+            "the affected voters randomize as stated, and the others may be any mechanism that learns no vote of "
+            "others. If you do not know which of the two holds, claim the last column alone."
         )
     if design.planned_for == "fresh":
         return "This design is not for them: it was planned for fresh voters."
