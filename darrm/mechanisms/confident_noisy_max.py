@@ -66,7 +66,8 @@ class ConfidentNoisyMax(Filed):
     ``max_affected``.
 
     With ``answers`` the object counts in memory: after a restart make it for the labels that are left, and count
-    the queries of both. Copies would count apart, so it cannot be copied, pickled or saved then.
+    the queries of both. Copies would count apart, so it cannot be copied, pickled or saved then, nor release in a
+    forked process.
 
     Examples
     --------
@@ -108,6 +109,7 @@ class ConfidentNoisyMax(Filed):
         super().__init__(K, classes, voters, none=True)
         self._label = GaussianNoisyMax(self.sigma)
         self._given: list[int] = [0]
+        self._process = os.getpid()  # with ``answers``, the one process that may release
         self._one_at_a_time = Lock()
 
     def as_dict(self) -> dict[str, object]:
@@ -195,13 +197,19 @@ class ConfidentNoisyMax(Filed):
         Raises
         ------
         InputError
-            If all ``answers`` were given before. That depends on earlier labels alone.
+            If all ``answers`` were given before. That depends on earlier labels alone. Or if there are ``answers``, and
+            this is a fork of the process that made the object.
 
         Notes
         -----
         No digit of the noise is rounded: each label has exactly the probabilities of the formula. There is no release
         by key: whether a row has a label depends on the rows before it, since only so many get one.
         """
+        if self.answers is not None and self._process != os.getpid():  # before the lock: it may be forked while held
+            raise InputError(
+                f"{self!r} was forked to another process, which would give {self.answers} labels too, beyond the "
+                "total. Release by the process that made it, or make one there for the labels that are left."
+            )
         votes = self._to_release(counts)
         words, n = word_source(rng, stacklevel=3), votes.shape[0]
         with self._one_at_a_time:

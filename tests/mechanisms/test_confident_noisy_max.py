@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -121,6 +122,25 @@ def test_copies_and_pickles(again: Callable[[Any], Any]) -> None:
     assert repr(capped).endswith("sigma=3.0, answers=9)")
     with pytest.raises(darrm.InputError, match="cannot be copied or pickled: the copy would give 9 labels too"):
         again(capped)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
+def test_a_fork_has_no_cap_of_its_own() -> None:
+    """The labels of both processes would be twice the cap, where the total is for one."""
+    for answers, ended in ((5, 7), (None, 0)):
+        mechanism = ConfidentNoisyMax(-1e6, 1.0, 1.0, answers=answers)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                mechanism.release([[3, 1]])
+                status = 0
+            except darrm.InputError as error:
+                status = 7 if "was forked to another process, which would give 5 labels too" in str(error) else 1
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == ended
+        assert mechanism.release([[3, 1]]).size == 1
 
 
 def test_renyi_divergences_and_kernel() -> None:
