@@ -264,7 +264,10 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         whose += f" voters and {neighbours} neighbours"
         text = f"Privacy budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
-        text += f". Spent so far, certified: {spent}. This holds if {status['condition']}."
+        of_labels = {one["digest"] for one in status["designs"]}
+        stated = any(one["digest"] not in of_labels for one in ledger.history())  # what the caller typed is not checked
+        certified = "certified" + ", if each charged pair, event or distribution holds as it was stated" * stated
+        text += f". Spent so far, {certified}: {spent}. This holds if {status['condition']}."
         if given is not None:
             from darrm.design.design import Design
 

@@ -290,6 +290,20 @@ def test_release_charges_its_ledger(
     assert re.search(r"Spent so far, certified: \(2\.1\d+, 0\.0297\)", said)
 
 
+def test_what_a_caller_stated_is_no_certificate(
+    design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = str(tmp_path / "ledger.db")
+    budget = ["--total-epsilon", "30", "--total-delta", "0.5", "--voters", "fresh", "--rule", "renyi-filter"]
+    assert main(["ledger", "create", book, *budget]) == 0
+    for charge, said in (
+        ([str(design_file)], "certified: ("),
+        (["--epsilon", "1", "--adjacency", "replace-one"], "certified, if each charged pair, event or distribution "),
+    ):
+        assert main(["ledger", "charge", book, *charge]) == 0
+        assert f"Spent so far, {said}" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.thorough
 def test_every_charge_has_a_time_a_host_and_a_digest(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
