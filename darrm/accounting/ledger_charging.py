@@ -94,7 +94,8 @@ def _is_for_another(state: State, account: Account, where: object) -> InputError
     if state.voters == "fresh" or state.noisy:
         remedy = (
             "Pass what it was made for, or another ledger. A second ledger has its own budget, and the two budgets add "
-            'up if no row of votes has a label in both. Or make one ledger by the rule "in-advance".'
+            'up if no row of votes has a label in both. Or make one ledger by the rule "in-advance" before the first '
+            "label; labels that are out count in addition."
         )
     else:
         labels = [*state.designs.values(), *([account] if isinstance(account, Labels) else [])]

@@ -336,6 +336,7 @@ def test_exact_is_for_one_design(book: Ledger, design: darrm.Design, tmp_path: P
     before = book.path.read_bytes()
     said = (
         r"is for another design \(design \w{8}\)\. Got design \w{8}\. .* add up if no row of votes has a label in both"
+        r'.*"in-advance" before the first label; labels that are out count in addition\.$'
     )
     with pytest.raises(darrm.InputError, match=said):
         book.charge(other(**changes), 1)
