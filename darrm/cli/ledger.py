@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from darrm.mechanisms.confident_noisy_max import Noisy
     from darrm.problem.groups import ByGroups
 
+IN_FEASIBLE_TIME = "in feasible time if keyed BLAKE2b is a pseudorandom function and the key is as secret as the votes"
+
 
 @click.group("ledger", short_help="Charge releases to a privacy budget.")
 def command() -> None:
@@ -373,10 +375,7 @@ def of_key(status: dict[str, Any]) -> str:
     drawn = f"{status['by_key']} of {counted(status['released'], 'label')} {be} drawn by key"
     if not status["computational"]:
         return f"{drawn}. The total covers the voters themselves, so it holds without a secret key."
-    return (
-        f"{drawn}, so the total is computational: it holds in feasible time if keyed BLAKE2b is a pseudorandom "
-        "function and the key is as secret as the votes."
-    )
+    return f"{drawn}, so the total is computational: it holds {IN_FEASIBLE_TIME}."
 
 
 def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
-from darrm.cli.ledger import of_other_totals, of_rows, of_second_budget
+from darrm.cli.ledger import IN_FEASIBLE_TIME, of_other_totals, of_rows, of_second_budget
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import DarrmError, InputError, in_one_line
@@ -221,6 +221,7 @@ def command(
         left = "" if remaining is None else f", {remaining} left"
         place = ledger_path if isinstance(ledger.path, Path) else ledger.path  # without a password
         settled = f", if {status['condition']}" if status["rule"] == "in-advance" else ""
+        of_key = f", a computational guarantee ({IN_FEASIBLE_TIME})" if status["computational"] else ""
         rests_on = ledger.rests_on()
         problems = [problem for problem, _ in rests_on]
         budget, voters_called = wording.budgets(status, problems), wording.voters_of(status, problems)
@@ -239,7 +240,7 @@ def command(
         common.note(
             f"{before}Charged to {place}: {printed.counted(status['released'], 'label')} of {voters_called} "
             f"voters so far{left}; "
-            f"all labels that it allows are {budget} together, rule {status['rule']}{settled}, {rests}"
+            f"all labels that it allows are {budget} together, rule {status['rule']}{settled}{of_key}, {rests}"
             + "".join(f" {said}" for said in beside if said)
         )
     else:
