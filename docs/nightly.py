@@ -15,13 +15,16 @@ def release(night: date) -> int:
     0 done, 1 the design's guarantee does not hold, 2 a file is missing (votes that have not arrived) or wrong, 3 budget
     spent, 4 a search found no design (a release makes none), 5 try again, 6 other votes under an id of before.
     """
-    key, out = Path(f"keys/{night:%Y-%m}.key"), Path(f"labels/{night}.csv")
+    key, votes, out = Path(f"keys/{night:%Y-%m}.key"), Path(f"votes/{night}.csv"), Path(f"labels/{night}.csv")
+    if not votes.exists():  # before a key is made for it
+        print(f"{votes} is missing.", file=sys.stderr)
+        return 2
     if not key.exists():
         made = subprocess.run([*DARRM, "key", str(key)])
         if made.returncode:
             return made.returncode
     new = not out.exists()
-    command = [*DARRM, "release", "design.json", "--votes", f"votes/{night}.csv", "--out", str(out), "--overwrite"]
+    command = [*DARRM, "release", "design.json", "--votes", str(votes), "--out", str(out), "--overwrite"]
     command += ["--ledger", "ledger.db", "--key", str(key), "--note", str(night), "--json", "--log-json"]
     ended = subprocess.run(command, stdout=subprocess.PIPE)
     if ended.returncode:
@@ -32,7 +35,7 @@ def release(night: date) -> int:
     if new and not answer["charged"]:
         print("Every id was charged before: are these the votes of another night?", file=sys.stderr)
     if left is not None and left < 7 * answer["labels"]:
-        print("The budget ends within a week.", file=sys.stderr)
+        print("The budget ends within a week." if left else "The budget is spent.", file=sys.stderr)
     return 0
 
 

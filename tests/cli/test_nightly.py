@@ -47,6 +47,9 @@ def test_a_night_is_charged_once(
     design.save("design.json")
     Ledger.create("ledger.db", design, total_epsilon=1.5, total_delta=0.0, voters="fresh")
     first, second = date(2026, 11, 28), date(2026, 11, 29)
+    assert script.release(first) == 2
+    assert capfd.readouterr().err == f"{Path(f'votes/{first}.csv')} is missing.\n"
+    assert not list(Path("keys").iterdir())
     for night in (first, second):
         rows = "".join(f"{night}/{i},1,0,1\n" for i in range(2))
         Path(f"votes/{night}.csv").write_text(f"id,a,b,c\n{rows}", encoding="utf-8")
@@ -69,3 +72,6 @@ def test_a_night_is_charged_once(
     assert [path.name for path in Path("keys").iterdir()] == ["2026-11.key"]
     (charge,) = Ledger("ledger.db").status()["charges"]
     assert (charge["n"], charge["note"]) == (2, str(first))
+    Path(f"votes/{second}.csv").write_text(f"id,a,b,c\n{second}/0,1,0,1\n", encoding="utf-8")
+    assert script.release(second) == 0
+    assert capfd.readouterr().err.splitlines()[-1] == "The budget is spent."
