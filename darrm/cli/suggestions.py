@@ -1,4 +1,4 @@
-"""Commands that a command suggests next: each stands on a line of its own and runs as it stands."""
+"""Commands that a command suggests next: each stands on a line of its own and runs as it stands, but for a DELTA."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES, 
     """Suggest `darrm budget` for the first of these numbers of labels that a delta of 0.001 is enough for.
 
     ``planned``: the voters that a plan made the file for; None if it may be of a plan and does not say. A plan had a
-    delta that the file does not hold.
+    delta that the file does not hold, so the command has DELTA in its place: another delta has another total.
     """
     from darrm.problem.groups import without_privacy
     from darrm.show.markup import shown
@@ -105,6 +105,6 @@ def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES, 
         if delta <= 1e-3:
             suggest(
                 f"To compute the total epsilon of {counted(number, 'label')}{which}",
-                *("budget", file, "--queries", number, "--delta", f"{delta:g}", *kind),
+                *("budget", file, "--queries", number, "--delta", f"{delta:g}" if planned == "" else "DELTA", *kind),
             )
             return

@@ -75,7 +75,7 @@ def test_labels_are_drawn_by_the_file(planned: GaussianNoisyMax, capsys: pytest.
         "Gaussian, sigma 3.41894. A total holds for any number of votes and classes, if a change of one record"
         in beside
     )
-    assert "darrm budget plan.json --queries 5 --delta 1e-05" in beside
+    assert "darrm budget plan.json --queries 5 --delta DELTA" in beside
     labels = released("labels.csv")
     assert labels == [CLASSES.split(",")[row[-1]] for row in votes]
     assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv", "--overwrite", "--json"]) == 0
