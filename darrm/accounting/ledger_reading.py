@@ -143,10 +143,12 @@ class LedgerReading:
         """`released` and `remaining`, at the same moment."""
         state = self._state()
         account = _known(state, design)
-        other = state.rule == "exact" and account.name not in state.of_labels
-        if isinstance(design, Design):
-            other |= other_voters(state, design.problem) is not None
-        return account.charged, 0 if other else rules.remaining(state, account)
+        return account.charged, rules.remaining(state, account) if _takes(state, account, design) else 0
+
+    def _covers(self, design: Design | CountMechanism) -> bool:
+        """Whether the ledger takes labels of a design, however much of the budget is left."""
+        state = self._state()
+        return _takes(state, _known(state, design), design)
 
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
         """The assumptions of the total: a problem for each kind of voters, and whether these may be absent.
@@ -245,6 +247,13 @@ class LedgerReading:
     def _state(self) -> State:
         """The current state of the file."""
         return self._store.read()
+
+
+def _takes(state: State, account: Labels | NoisyLabels, design: object) -> bool:
+    """Whether labels of a design, whose account this is, may be charged at all."""
+    if state.rule == "exact" and account.name not in state.of_labels:
+        return False
+    return not isinstance(design, Design) or other_voters(state, design.problem) is None
 
 
 def _known(state: State, design: object) -> Labels | NoisyLabels:

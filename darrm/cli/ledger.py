@@ -232,7 +232,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
     own = status.copy()
     given = None
     if design is not None:
-        status["left"] = ledger.remaining(design)
+        status |= {"left": ledger.remaining(design), "covers_file": ledger._covers(design)}
         given = common.account_of(design)
     balances = ledger.balances()
     epsilon, delta = (max(own) for own in zip(*((own.epsilon, own.delta) for own in balances.values()), strict=True))

@@ -534,6 +534,12 @@ def test_a_ledger_shown_with_another_design_keeps_what_it_says_of_itself(
     assert f"It covers no label of the given file ({called[1]})." in other
     assert f"This ledger was made for labels of 3 voters, each label (0.3, 0)-DP ({called[0]})." in other
     assert "It covers no label" not in own
+    design = darrm.load(tmp_path / "0.3.json")
+    book = darrm.accounting.Ledger(ledger)
+    book.charge(design, book.remaining(design) or 0)
+    for file, covers in (("0.3.json", True), ("0.6.json", False)):
+        shown = run_json(capsys, "ledger", "show", str(ledger), str(tmp_path / file))
+        assert (shown["left"], shown["covers_file"]) == (0, covers)  # a spent budget, and a foreign design
 
 
 def test_what_a_plan_kept_and_its_file_does_not_hold_is_asked_for(
