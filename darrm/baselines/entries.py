@@ -15,7 +15,7 @@ from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import at_least, counted, exactly, standard_error
-from darrm.problem.groups import called
+from darrm.problem.groups import OF_ANY_OTHERS, called
 from darrm.storage.frames import ending_of, frame, write
 
 
@@ -360,10 +360,7 @@ class Comparison:
             f" The second budget, of epsilon {self.second_budget}, is for these. The budget that is named for a "
             "mechanism binds: it is reached first, or exceeded by more."
         ) * bool(self.second_budget)
-        return (
-            f"The totals hold if {self.assumption} The fallback totals hold if only the affected voters randomize as "
-            f"stated, and the others may be any mechanism that learns no vote of others.{second}"
-        )
+        return f"The totals hold if {self.assumption} The fallback totals hold if {OF_ANY_OTHERS}.{second}"
 
     @property
     def draws(self) -> int:

@@ -15,7 +15,7 @@ from darrm.cli.needed import Command, Given
 from darrm.cli.outputs import CSV, LEDGER
 from darrm.errors import RecoveredLabelsWarning
 from darrm.numerics.printed import counted
-from darrm.problem.groups import without_privacy
+from darrm.problem.groups import OF_ANY_OTHERS, without_privacy
 from darrm.problem.limits import adjacency_in_print
 from darrm.show import wording
 
@@ -327,9 +327,8 @@ def _otherwise(fallback: Mapping[str, float], balances: Mapping[str, Balance], s
             f"{_budgets(second)}, in place of it."
         )
     return (
-        f"All charges together are {wording.listed(totals)} if only the affected voters randomize as stated, and the "
-        "others may be any mechanism that learns no vote of others. If you do not know which of the two holds, claim "
-        f"this total alone. {kept}"
+        f"All charges together are {wording.listed(totals)} if {OF_ANY_OTHERS}. If you do not know which of the two "
+        f"holds, claim this total alone. {kept}"
     )
 
 
@@ -338,8 +337,7 @@ def of_second_budget(second: Any) -> str:
     if second is None:
         return ""
     return (
-        f"The charges also keep the second budget, epsilon {_budgets(second)}, if only the affected voters "
-        "randomize as stated, and the others may be any mechanism that learns no vote of others. The labels that are "
+        f"The charges also keep the second budget, epsilon {_budgets(second)}, if {OF_ANY_OTHERS}. The labels that are "
         "left are within both."
     )
 

@@ -33,14 +33,15 @@ randomizer_options = common.options(
     click.option(
         "--colluders",
         metavar="C[,...]",
-        help="With --randomizer, required: largest number of voters of each group that may tell their votes, learn "
-        "from them, repeat them or forget to randomize. Records at these voters have no guarantee.",
+        help="With --randomizer, required: largest number of voters of each group whose votes an observer of the "
+        "labels knows (at least 1 if voters see the labels), or that learn from their votes, repeat them or forget to "
+        "randomize. Records at these voters have no guarantee.",
     ),
 )
 fallback_option = common.number(
     "--fallback-epsilon",
-    "With --randomizer: total epsilon of all labels, in nats, if voters that are not affected may be any mechanism; "
-    "inf for none [twice --total-epsilon].",
+    "With --randomizer: total epsilon of all labels, in nats, if voters that are not affected may be any mechanism "
+    "that learns no vote of others; inf for none [twice --total-epsilon].",
 )
 none_option = common.number(
     "--none", "With --group: allow a further answer, none of the classes, at this cost, e.g. .3."

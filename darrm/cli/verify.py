@@ -17,6 +17,7 @@ from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.errors import CertificateError, in_one_line
 from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
+from darrm.problem.groups import NO_VOTE
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -187,8 +188,8 @@ _DEPENDENT = {
     True: "; votes may depend on each other, because all voters are non-private",
 }
 _COINS = (
-    "; voters of a known randomizer draw every vote with new, secret randomness, learn from no vote, and use none "
-    "twice, and no vote decides what to ask, draw again or release"
+    "; voters of a known randomizer draw every vote with new, secret randomness and learn from no vote, the votes of "
+    f"those left out depend on no votes but their own, and {NO_VOTE}"
 )
 
 

@@ -15,7 +15,7 @@ from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 from darrm.problem.model import VoterModel
 
 _NON_PRIVATE = "Voters are non-private, fresh or fixed: all privacy comes from output noise, fresh for every label."
-_INDEPENDENT = "Given the data, voters vote independently of each other."
+_INDEPENDENT = "Given the data, voters vote independently of each other, and no voter learns the votes of others."
 _NO_CHOICE = "No vote decides which queries are asked or which rows are released. Released labels may."
 _AGAIN = "A second label of the same votes counts as one label more."  # the noise is new for each, whatever the votes
 _ONCE = "The votes of each label are released once: the total does not cover a second release of the same votes."

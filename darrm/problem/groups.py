@@ -375,6 +375,13 @@ def _reached(groups: tuple[VoterGroup, ...]) -> tuple[VoterGroup, ...]:
     return tuple(group for group in groups if group.max_affected)
 
 
+NO_VOTE = "no vote is used twice or decides what to ask, draw again or release"
+OF_ANY_OTHERS = (  # of a second total, as a clause
+    "only the affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and "
+    f"{NO_VOTE}"
+)
+
+
 def assumption(problem: ByGroups) -> str:
     """The assumption on the voters of known randomizers, as a clause; "" if there are none."""
     groups = [(g, group) for g, group in enumerate(problem.groups, 1) if group.randomizer is not None]
@@ -387,9 +394,10 @@ def assumption(problem: ByGroups) -> str:
     kinds = kinds[:1] if len({_said(group) for _, group in groups}) == 1 else kinds
     shown = kinds[0].removesuffix(f" in group {groups[0][0]}") if len(kinds) == 1 else " and ".join(kinds)
     others = f" but {' and '.join(but)}" if but else ""
+    beside = ", the votes of those left out depend on no votes but their own" * bool(but)
     return (
-        f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret "
-        "randomness, learns from no vote, and no vote is used twice or decides what to ask, draw again or release"
+        f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret randomness and "
+        f"learns from no vote{beside}, and {NO_VOTE}"
     )
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from darrm.numerics.printed import at_most, counted, rate
+from darrm.problem.groups import OF_ANY_OTHERS
 from darrm.show.markup import Markup, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, tight
 
@@ -123,7 +124,7 @@ def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
     second = "."
     if _known(comparison):
         second = "." if stated else f", if {comparison.assumption}"
-        second += " Same, others any mechanism: if only the affected voters randomize as stated"
+        second += f" Same, others any mechanism: if {OF_ANY_OTHERS}"
         if comparison.second_budget:
             second += (
                 f", within the second budget of {comparison.second_budget}. An asterisk marks the total that binds: it "

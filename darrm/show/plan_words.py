@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from darrm.numerics.printed import counted, rate
-from darrm.problem.groups import rests_on
+from darrm.problem.groups import OF_ANY_OTHERS, rests_on
 from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.model import VoterModel
 from darrm.show.comparison_words import ALL_LABELS, ALL_VOTES, DISAGREEMENT, ERROR, comparison_html
@@ -67,10 +67,7 @@ def if_others_are_any(queries: int, totals: Mapping[str, tuple[float, float]]) -
     """The (epsilon, delta) of all labels if only affected voters are of a known randomizer, by the words on changes."""
     labels = "The label is" if queries == 1 else "All labels together are"
     each = listed(f"({at_least(epsilon)}, {exactly(delta)})-DP{of}" for of, (epsilon, delta) in totals.items())
-    return (
-        f"{labels} {each} if only the affected voters randomize as stated, and the others may be any mechanism that "
-        "learns no vote of others. If you do not know which of the two holds, claim this total alone."
-    )
+    return f"{labels} {each} if {OF_ANY_OTHERS}. If you do not know which of the two holds, claim this total alone."
 
 
 def known(problem: ByGroups) -> str:

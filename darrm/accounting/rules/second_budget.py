@@ -16,13 +16,11 @@ from darrm.accounting.releases import certified_of_any_voters
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.printed import exactly
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import OF_ANY_OTHERS
 
 Remaining: TypeAlias = Callable[[State, Labels | NoisyLabels], int | None]  # of a rule, within one budget
 _OF_ANY: dict[str, AnyProblem] = {}  # that of a design for any voters, with what this process certified of it
-_BEYOND = (
-    "That is beyond the second budget of this ledger, epsilon {}: the total if only the affected voters randomize as "
-    "stated, and the others may be any mechanism that learns no vote of others."
-)
+_BEYOND = f"That is beyond the second budget of this ledger, epsilon {{}}: the total if {OF_ANY_OTHERS}."
 _NONE = (
     "This ledger has a second budget, for the case that only the affected voters randomize as stated, and nothing is "
     "certified of these labels then."

@@ -21,7 +21,7 @@ from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, at_most
 from darrm.problem.class_corners import entries
 from darrm.problem.class_tables import is_symmetric
-from darrm.problem.groups import ByGroups, called, rests_on, without_privacy
+from darrm.problem.groups import OF_ANY_OTHERS, ByGroups, called, rests_on, without_privacy
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
@@ -304,9 +304,8 @@ def _fixed(design: Design) -> str:
     if problem.known:
         return (
             "This design is not for them, because voters of a known randomizer are fresh. Its totals count on the "
-            f"randomness of other voters too: they hold if {rests_on(problem)} Those of the last column hold if only "
-            "the affected voters randomize as stated, and the others may be any mechanism that learns no vote of "
-            "others. If you do not know which of the two holds, claim the last column alone."
+            f"randomness of other voters too: they hold if {rests_on(problem)} Those of the last column hold if "
+            f"{OF_ANY_OTHERS}. If you do not know which of the two holds, claim the last column alone."
         )
     if design.planned_for == "fresh":
         return "This design is not for them: it was planned for fresh voters."
