@@ -17,7 +17,7 @@ from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.errors import CertificateError, in_one_line
 from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
-from darrm.problem.groups import NO_VOTE
+from darrm.problem.groups import LEFT_OUT, NO_VOTE
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ _DEPENDENT = {
     True: "; votes may depend on each other, because all voters are non-private",
 }
 _COINS = (
-    "; voters of a known randomizer draw every vote with new, secret randomness and learn from no vote, the votes of "
-    f"those left out depend on no votes but their own, and {NO_VOTE}"
+    "; voters of a known randomizer draw every vote with new, secret randomness and learn from no vote, "
+    f"{LEFT_OUT}, and {NO_VOTE}"
 )
 
 
@@ -226,8 +226,8 @@ def rests(rows: int) -> str:
     return (
         f"{printed.counted(rows, 'row')} {'rests' if rows == 1 else 'rest'} on an assumption: in a group "
         "COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
-        "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness, "
-        "learns from no vote, and no vote is used twice."
+        "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness "
+        f"and learns from no vote, {LEFT_OUT}, and {NO_VOTE}."
     )
 
 

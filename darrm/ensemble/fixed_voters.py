@@ -104,9 +104,7 @@ def fixed_privacy(
         cost = optimal(epsilons[0], deltas[0], max_affected, total_delta)
     else:
         cost = _composed(epsilons, deltas, total_delta)
-    return EnsemblePrivacy(
-        cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None, assumption=assumption
-    )  # fmt: skip
+    return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None, assumption=assumption)
 
 
 def _composed(epsilons: Sequence[float], deltas: Sequence[float], total_delta: float) -> Privacy:

@@ -375,6 +375,7 @@ def _reached(groups: tuple[VoterGroup, ...]) -> tuple[VoterGroup, ...]:
     return tuple(group for group in groups if group.max_affected)
 
 
+LEFT_OUT = "the votes of those left out depend on no votes but their own"
 NO_VOTE = "no vote is used twice or decides what to ask, draw again or release"
 OF_ANY_OTHERS = (  # of a second total, as a clause
     "only the affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and "
@@ -394,7 +395,7 @@ def assumption(problem: ByGroups) -> str:
     kinds = kinds[:1] if len({_said(group) for _, group in groups}) == 1 else kinds
     shown = kinds[0].removesuffix(f" in group {groups[0][0]}") if len(kinds) == 1 else " and ".join(kinds)
     others = f" but {' and '.join(but)}" if but else ""
-    beside = ", the votes of those left out depend on no votes but their own" * bool(but)
+    beside = f", {LEFT_OUT}" * bool(but)
     return (
         f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret randomness and "
         f"learns from no vote{beside}, and {NO_VOTE}"
