@@ -258,6 +258,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         return
     budget = wording.listed(_of_each(balances, lambda own: wording.pair(own.total_epsilon, own.total_delta)))
     spent = wording.listed(_of_each(balances, _spent))
+    history = ledger.history()
     if status["rule"] == "exact":
         text = _of_one_design(own, budget, spent, [problem for problem, _ in rests_on])
     else:
@@ -267,7 +268,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         text = f"Privacy budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
         of_labels = {one["digest"] for one in status["designs"]}
-        stated = any(one["digest"] not in of_labels for one in ledger.history())  # what the caller typed is not checked
+        stated = any(one["digest"] not in of_labels for one in history)  # what the caller typed is not checked
         certified = "certified" + ", if each charged pair, event or distribution holds as it was stated" * stated
         text += f". Spent so far, {certified}: {spent}. This holds if {status['condition']}."
         if given is not None:
@@ -283,7 +284,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         if given is not None and status["left"] == 0 and (own["left"] != 0 or not known):
             made_for += f" It covers no label of the given file ({given.called})."
         common.console().print(made_for)
-    for last in ledger.history()[-1:]:
+    for last in history[-1:]:
         if last["time"]:
             common.console().print(f"Last charge: {last['n']} x {last['what']}, at {last['time']} on {last['host']}.")
     for said in rests:
