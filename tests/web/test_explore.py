@@ -129,6 +129,25 @@ def test_no_port(port: Any) -> None:
         Server(port=port)
 
 
+def test_a_server_ends_while_a_request_wakes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Server(port=0)
+    trigger = own._server.trigger
+    write = trigger._physical_pull
+
+    def late() -> None:  # as if a request had ended, and waked the loop, at the same moment
+        write()
+        time.sleep(0.05)
+        write()
+
+    monkeypatch.setattr(trigger, "_physical_pull", late)
+    running = threading.Thread(target=own.run)
+    running.start()
+    assert ask(own, "/nothing")[0] == 404
+    own.close()
+    running.join(20)
+    assert not running.is_alive()
+
+
 def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

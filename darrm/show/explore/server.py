@@ -11,6 +11,7 @@ from darrm.errors import InputError
 from darrm.show.explore import create_app, missing
 
 _THREADS = 16
+_LOOK = 0.2  # seconds between two looks for whether to end
 _LONGEST_REQUEST = 16_384  # bytes of request line and headers; a fixed: prior of the largest K takes some 6000
 
 
@@ -69,22 +70,30 @@ class Server:
             channel_request_lookahead=1,  # tells requests that wait whether their client is still there
             ident=None,
         )
+        self._ending = threading.Event()
         self.url = f"http://{shown}:{self.port}/"
 
     def run(self, ready: Callable[[str], None] = lambda url: None) -> None:
         """Serve until interrupted, and then end at once; ``ready`` is called with the address."""
         # Work in progress is in threads that do not outlive this one: there is nothing to save.
-        serving = threading.Thread(target=self._server.run, daemon=True)
+        serving = threading.Thread(target=self._serve, daemon=True)
         serving.start()
         ready(self.url)
         while serving.is_alive():
-            serving.join(0.2)
+            serving.join(_LOOK)
 
     def close(self) -> None:
         """End `run`, from another thread."""
+        self._ending.set()
+
+    def _serve(self) -> None:
         from waitress import wasyncore
 
-        self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._sockets))
+        while not self._ending.is_set():
+            wasyncore.loop(timeout=_LOOK, map=self._sockets, count=1)
+        # Requests end before the sockets are closed: each writes into the pipe that wakes the loop, by its number.
+        self._server.task_dispatcher.shutdown()
+        wasyncore.close_all(self._sockets)
 
 
 def is_loopback(host: str) -> bool:
