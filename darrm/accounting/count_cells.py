@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time
-from darrm.numerics.normal import density, distribution
+from darrm.numerics.normal import density, distribution, log_distribution
 
 _HIDDEN = 0.1  # relative error of P and Q, at most, of what interpolation leaves; see `_left`
 _USUAL = 1.2  # of |P - Q| / P, in units of `move`
@@ -271,11 +271,9 @@ def _whole(low: Array, high: Array, near: Array, far: Array, shift: float) -> tu
     It is Phi(-u) Phi(-v), and the logarithm of Phi(-x) falls ever faster. No row has both ends, so that the losses of
     all rows are between the two by more than rounding.
     """
-    from scipy.special import log_ndtr
-
     u, v = ((near + low) / _ROOT, (far + high) / _ROOT), ((near - high) / _ROOT, (far - low) / _ROOT)
-    rise = [log_ndtr(shift - x) - log_ndtr(-x) for x in u]
-    fall = [log_ndtr(-x - shift) - log_ndtr(-x) for x in v]
+    rise = [log_distribution(shift - x) - log_distribution(-x) for x in u]
+    fall = [log_distribution(-x - shift) - log_distribution(-x) for x in v]
     return distribution(-u[0]) * distribution(-v[0]), rise[0] + fall[1], rise[1] + fall[0]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from darrm._validation import real, whole
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import edge
+from darrm.numerics.normal import distribution, log_distribution, log_rounding
 
-_ROUNDING = 2.0**-50  # relative, of a sum, a quotient or the logarithm of a normal tail
+_ROUNDING = 2.0**-50  # relative, of a sum or a quotient
 
 
 def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
@@ -54,13 +57,11 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     >>> darrm.solve(K=7, m=7, epsilon=0.5, profile=points).certificate.holds
     True
     """
-    from scipy.special import log_ndtr
-
     mu = real("mu", mu, 1e-5, 12, hint="Pass mu of one release, e.g. 0.5.")
     points = whole("points", points, 2, 1000)
     touch = np.linspace(0, mu * mu / 2 + 6 * mu, points)
     # The tangent in a = e^epsilon at a point of contact: P - a Q.
-    P, Q = np.exp(log_ndtr(mu / 2 - touch / mu)), np.exp(log_ndtr(-mu / 2 - touch / mu))
+    P, Q = distribution(mu / 2 - touch / mu), distribution(-mu / 2 - touch / mu)
     corners = [(0.0, float(P[0] - Q[0]))]
     for i in range(points - 1):
         a = (P[i] - P[i + 1]) / (Q[i] - Q[i + 1])
@@ -71,46 +72,39 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
 
 def gdp_log_parts(epsilon: float, mu: float | Array) -> tuple[Any, Any]:
     """log Phi(mu / 2 - epsilon / mu), and the log of e^epsilon Phi(-mu / 2 - epsilon / mu) minus it."""
-    from scipy.special import log_ndtr
-
-    log_here = log_ndtr(mu / 2 - epsilon / mu)
-    return log_here, epsilon + log_ndtr(-mu / 2 - epsilon / mu) - log_here
+    log_here = log_distribution(np.asarray(mu / 2 - epsilon / mu))
+    return log_here, epsilon + log_distribution(np.asarray(-mu / 2 - epsilon / mu)) - log_here
 
 
-def gdp_delta(epsilon: float, mu: float) -> float:
+def gdp_delta(epsilon: float, mu: float | Array) -> Any:
     """The least delta with which mu-Gaussian DP is (epsilon, delta)-DP: the curve of `gdp`."""
     log_here, difference = gdp_log_parts(epsilon, mu)
-    return -math.exp(log_here) * math.expm1(min(0.0, difference))
+    return -np.exp(log_here) * np.expm1(np.minimum(0.0, difference))
 
 
+@lru_cache(maxsize=64)
 def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest mu in [1e-5, 1e3] whose Gaussian DP is (epsilon, delta)-DP, to a relative 1e-9; delta in (0, 1)."""
-    low, high = 1e-5, 1e3
-    if gdp_delta(epsilon, low) >= delta:
-        return low
-    while high > low * (1 + 1e-9):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if gdp_delta(epsilon, middle) <= delta else (low, middle)
-    return low
+    if gdp_delta(epsilon, 1e-5) >= delta:
+        return 1e-5
+    return edge(lambda mu: gdp_delta(epsilon, mu) <= delta, 1e-5, 1e3, 1e-9)[0]
 
 
-def gdp_log_delta(epsilon: float | Array, mu: float) -> Any:
+def gdp_log_delta(epsilon: float | Array, mu: float | Array) -> Any:
     """The logarithm of `gdp_delta`, rounded up."""
-    from scipy.special import log_ndtr
-
-    here, there = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
-    log_here, log_there = log_ndtr(here), log_ndtr(there)
+    here, there = np.asarray(mu / 2 - epsilon / mu), np.asarray(-mu / 2 - epsilon / mu)
+    log_here, log_there = log_distribution(here), log_distribution(there)
     moved = _ROUNDING * (mu / 2 + epsilon / mu)  # of ``here`` and ``there``, where a logarithm has slope <= 1 + |x|
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows has delta 1 at most
-        slack = _ROUNDING * np.abs(log_here) + moved * (1 + np.abs(here))
-        loose = slack + _ROUNDING * (1 + epsilon + np.abs(log_there)) + moved * (1 + np.abs(there))
+        slack = log_rounding(here, log_here) + moved * (1 + np.abs(here))
+        loose = slack + _ROUNDING * (1 + epsilon) + log_rounding(there, log_there) + moved * (1 + np.abs(there))
         difference = np.minimum(0.0, epsilon + log_there - log_here) - loose
         return np.fmin(0.0, log_here + slack + np.log(-np.expm1(difference)) + _ROUNDING)
 
 
-def gdp_holds(epsilon: float, delta: float, mu: float) -> bool:
+def gdp_holds(epsilon: float | Array, delta: float, mu: float | Array) -> Any:
     """Whether mu-Gaussian DP is certainly (epsilon, delta)-DP: the curve of `gdp`, with its rounding counted."""
-    return bool(gdp_log_delta(epsilon, mu) <= math.log(delta))
+    return gdp_log_delta(epsilon, mu) <= math.log(delta)
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -127,7 +121,4 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     low, high = 0.0, 40 * mu
     while math.isfinite(high) and not gdp_holds(high, delta, mu):
         low, high = high, 2 * high
-    while math.isfinite(high) and high - low > max(1e-10 * high, 1e-300):
-        middle = (low + high) / 2
-        low, high = (low, middle) if gdp_holds(middle, delta, mu) else (middle, high)
-    return high
+    return edge(lambda epsilon: ~gdp_holds(epsilon, delta, mu), low, high, 1e-10)[1]

@@ -11,6 +11,7 @@ from darrm._validation import array, check_counts, check_orders, check_positive,
 from darrm.accounting.gaussian import gdp_holds
 from darrm.accounting.renyi import epsilon_of_orders
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import edge
 
 
 def _check_delta(delta: object) -> float:
@@ -85,9 +86,7 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while gdp_holds(epsilon, delta, high):
         low, high = high, 2 * high
-    while high - low > max(1e-12 * high, 1e-300):
-        middle = (low + high) / 2
-        low, high = (middle, high) if gdp_holds(epsilon, delta, middle) else (low, middle)
+    low, _ = edge(lambda mu: gdp_holds(epsilon, delta, mu), low, high, 1e-12)
     return math.sqrt(2) / low * (1 + 1e-15) if low else math.inf
 
 

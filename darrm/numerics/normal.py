@@ -19,6 +19,7 @@ ROOT = 2.5066282746310005024157652848110452530069867406099383  # of 2 pi
 _ROOT = Decimal("2.5066282746310005024157652848110452530069867406099383166299235763422936546078419749")
 _EDGE, _STEPS = 13, 8  # the last value in the table, and how many there are for each unit
 _NODES, _TERMS = 10, 16
+_FAR = 37.0  # up to where phi keeps all digits of float64
 _DIGITS = 75  # some 40 are lost where 1/2 is taken off
 
 
@@ -38,20 +39,46 @@ def distribution(x: Array) -> Array:
     y = np.maximum(-np.abs(x), -38.5)  # beyond, Phi is below the range of float64, or 1
     tail = np.empty(y.shape)
     far = y < -_EDGE
-    z = y[far]
-    series = np.ones(z.shape)
-    for k in range(_TERMS - 1, 0, -1):
-        series = 1 - (2 * k - 1) / (z * z) * series
-    tail[far] = density(z) / -z * series
+    tail[far] = density(y[far]) / -y[far] * _series(y[far])
     z = y[~far]
     steps = np.floor(z * _STEPS)
     start = steps / _STEPS
     nodes, weights = unit_nodes(_NODES)
-    rest = np.zeros(z.shape)
-    for u, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
-        rest += weight * density(start + (z - start) * u)
-    tail[~far] = _table()[(-steps).astype(np.intp)] + (z - start) * rest
+    tail[~far] = _table()[(-steps).astype(np.intp)] + (z - start) * (
+        weights @ density(start + np.outer(nodes, z - start))
+    )
     return np.where(x > 0, 1 - tail, tail)
+
+
+def _series(z: Array) -> Array:
+    """-z Phi(z) / phi(z) below -13."""
+    series = np.ones(z.shape)
+    if not z.size:
+        return series
+    for k in range(_TERMS - 1, 0, -1):
+        series = 1 - (2 * k - 1) / (z * z) * series
+    return series
+
+
+def log_distribution(x: Array) -> Array:
+    """ln Phi(x); errors are within `log_rounding`."""
+    tail = distribution(-np.fmin(np.abs(x), _FAR))
+    found = np.where(x > 0, np.log1p(-tail), np.log(tail))
+    far = ~(x >= -_FAR)  # or NaN
+    z = x[far]
+    with np.errstate(over="ignore"):
+        found[far] = -z * z / 2 - np.log(-z * ROOT) + np.log(_series(z))
+    return found
+
+
+def log_rounding(x: Array, log: Array) -> Array:
+    """The largest error of `log_distribution`, whose value at ``x`` is ``log``.
+
+    That of a logarithm and its terms; and down to -37 that of Phi(-|x|) relative to itself, by its exponents, its value
+    of the table, and sums of 10.
+    """
+    tail = np.where(x < -_FAR, 0.0, (3 * x * x + 32) * np.where(x > 0, np.abs(log), 1.0))
+    return np.asarray(2.0**-50 * np.abs(log) + 2.0**-53 * tail)
 
 
 @lru_cache(maxsize=1)

@@ -129,6 +129,21 @@ def test_the_normal_distribution_to_its_relative_error() -> None:
     assert normal.distribution(np.array([-1e300, -38.6])).max() < 1e-300
 
 
+def test_the_logarithm_of_the_normal_distribution_to_its_rounding() -> None:
+    flint = pytest.importorskip("flint")
+    x = np.concatenate([np.linspace(-40, 37, 400), -np.geomspace(1e-300, 1e4, 100), [0.0]])
+    with flint.ctx.workprec(1200):  # 1 - Phi(-37) needs 1000
+        root = flint.arb(2).sqrt()
+        wanted = [((-flint.arb(z) / root).erfc() / 2).log() for z in x.tolist()]
+        found = normal.log_distribution(x)
+        error = np.array([abs(float(one - flint.arb(z))) for one, z in zip(wanted, found.tolist(), strict=True)])
+    assert np.all(error <= normal.log_rounding(x, found))
+    ends = normal.log_distribution(np.array([-np.inf, -1e200, np.inf, np.nan]))
+    assert ends[0] == ends[1] == -np.inf
+    assert -1e-299 < ends[2] < 0
+    assert np.isnan(ends[3])
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 40])
 def test_nodes_integrate_what_they_should_exactly(n: int) -> None:
     u, weights = unit_nodes(n)
