@@ -573,7 +573,7 @@ def test_all_but_the_extras_works_without_them(folder: Path) -> None:
     without = "matplotlib sklearn dp_accounting pyarrow distributed flint flask waitress pandas"
     for command in (
         WRITES["design"], WRITES["labels, ledger"], ["compare", *PROBLEM], ["verify", "gamma.json"],
-        [*TABLE, "t.csv"], ["budget", "gamma.json", "--queries", "9", "--delta", "1e-5", "--voters", "fresh"],
+        [*TABLE, "t.csv"], ["budget", "gamma.json", "--queries", "9", "--total-delta", "1e-5", "--voters", "fresh"],
     ):  # fmt: skip
         ended = in_process(*command, without=tuple(without.split()))
         assert ended.returncode == 0, ended.stderr

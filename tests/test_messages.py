@@ -52,7 +52,7 @@ def test_voters_in_capitals_are_refused_in_a_short_line(
         darrm.accounting.compose(DESIGN, 2, delta=0.1, voters=voters)
     with pytest.raises(darrm.InputError, match=f"^{re.escape(said)}$"):
         darrm.accounting.max_queries(DESIGN, 2.0, 0.1, voters=voters)
-    assert main(["budget", "gamma.json", "--queries", "2", "--delta", "0.1", "--voters", voters]) == 2
+    assert main(["budget", "gamma.json", "--queries", "2", "--total-delta", "0.1", "--voters", voters]) == 2
     assert capsys.readouterr().err == f"darrm: --{said}\n"
 
 

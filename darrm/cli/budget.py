@@ -45,7 +45,7 @@ def _missing(given: Given) -> list[str]:
     type=common.Numbers(),
     help="In place of --queries: find how many labels this epsilon covers, in nats. E1,E2,...: one for each group.",
 )
-@common.number("--delta", "Delta of all labels together.", required=True)
+@common.number("--total-delta", "Delta of all labels together.", required=True)
 @common.voters_option
 @common.json_option
 def command(
@@ -53,11 +53,16 @@ def command(
     noisy_max: float | None,
     queries: int | None,
     total_epsilon: Any,
-    delta: float,
+    total_delta: float,
     voters: str | None,
     as_json: bool,
 ) -> None:
-    """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers."""
+    """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers.
+
+    The voters are those of FILE, with --randomizer and --colluders as planned or solved. For a known randomizer the
+    total if voters that are not affected may be any mechanism is printed too; darrm ledger create --fallback-epsilon
+    keeps that one within a budget.
+    """
     from darrm.accounting.composition import compose
     from darrm.accounting.releases import checked_voters
     from darrm.design.design import Design
@@ -66,13 +71,13 @@ def command(
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
     if noisy_max is not None and file is None:
-        _of_noisy_max(GaussianNoisyMax(noisy_max), queries, total_epsilon, delta, voters, as_json)
+        _of_noisy_max(GaussianNoisyMax(noisy_max), queries, total_epsilon, total_delta, voters, as_json)
         return
     if file is None or noisy_max is not None:
         raise click.UsageError("Pass either the file of a design or --noisy-max SIGMA.")
     design = common.load_release(file)
     if not isinstance(design, Design):
-        _of_noisy_max(design, queries, total_epsilon, delta, voters, as_json)
+        _of_noisy_max(design, queries, total_epsilon, total_delta, voters, as_json)
         return
     voters = checked_voters(design, voters)
     absent = design.absent
@@ -82,19 +87,19 @@ def command(
         from darrm.accounting.search import max_queries
         from darrm.accounting.theorems import MOST_LABELS
 
-        most = max_queries(design, total_epsilon, delta, voters=voters)
-        others = _if_others_are_any(design, most, delta, voters) if most else {}
+        most = max_queries(design, total_epsilon, total_delta, voters=voters)
+        others = _if_others_are_any(design, most, total_delta, voters) if most else {}
         kinds, epsilons = design.problem.kinds, for_each_kind(design.problem, "--total-epsilon", total_epsilon)
         if as_json:
-            found = {"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters}
+            found = {"queries": most, "total_epsilon": total_epsilon, "delta": total_delta, "voters": voters}
             common.print_json({**found, **_fallback(others)})
         else:
-            of_voters = [fixed_voters(kind, delta) <= float(epsilons[name]) for name, kind in kinds.items()]
+            of_voters = [fixed_voters(kind, total_delta) <= float(epsilons[name]) for name, kind in kinds.items()]
             paid = voters == "fixed" and all(of_voters)
             many = counted(most, "label") + " or more" * (most >= MOST_LABELS)
             console = common.console()
             budget = wording.listed(
-                wording.pair(float(epsilon), delta) + f" for a change in {name}" * bool(name)
+                wording.pair(float(epsilon), total_delta) + f" for a change in {name}" * bool(name)
                 for name, epsilon in epsilons.items()
             )
             console.print(
@@ -102,12 +107,12 @@ def command(
                 f"{'any number of labels' if paid else many} of {called(design.problem, voters)} voters."
             )
             console.print(_rests_on(design, voters, absent))
-            _show_others(others, most, delta)
+            _show_others(others, most, total_delta)
             if voters == "fixed" and not paid and not without_privacy(design.problem.groups):
                 console.print("Do not add up such budgets for the same fixed voters: keep one ledger for them.")
         return
-    total = compose(design, queries, delta=delta, voters=voters)
-    others = _if_others_are_any(design, queries, delta, voters)
+    total = compose(design, queries, delta=total_delta, voters=voters)
+    others = _if_others_are_any(design, queries, total_delta, voters)
     if as_json:
         common.print_json({**asdict(total), **_fallback(others)})
         return
@@ -118,7 +123,7 @@ def command(
     if any(wording.rule(name) == wording.PURE for own in (total, *total.of.values()) for name in own.bounds):
         console.print(f"Pure-DP epsilon of a label: {wording.PURE_EPSILON}.")
     console.print(_rests_on(design, voters, absent))
-    _show_others(others, queries, delta)
+    _show_others(others, queries, total_delta)
 
 
 def _if_others_are_any(design: Design, queries: int, delta: float, voters: str) -> dict[str, float]:

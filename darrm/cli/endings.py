@@ -161,8 +161,11 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
         context = getattr(error, "ctx", None)
         said = error.format_message()
         if isinstance(error, click.NoSuchOption) and context is not None:
-            others = " or ".join(meant(error.option_name, context.command) or (error.possibilities or ())[:1])
-            said = f"No such option {error.option_name}. Did you mean {others}?" if others else said
+            others = meant(error.option_name, context.command)
+            of = [] if others else _having(error.option_name, context)
+            others = others or list(error.possibilities or ())[:1]
+            hint = f" Commands that have it: {', '.join(of)}." if of else f" Did you mean {' or '.join(others)}?"
+            said = f"No such option {error.option_name}.{hint}" if of or others else said
         if isinstance(error, click.MissingParameter) and context is not None:
             several = needed.missing(context)
             said = needed.said(several) if len(several) > 1 else said
@@ -175,7 +178,7 @@ def ended_by(error: BaseException, program: str, command: str) -> tuple[Ending, 
 def with_option(message: str, command: click.Command, arguments: Sequence[str]) -> str:
     """A message of the library that begins with the name of an argument, with the option in its place that was typed.
 
-    An option can have a shorter or a longer name than the argument: --delta of darrm budget is total_delta. If the
+    An option can have a shorter or a longer name than the argument: --total-delta of darrm budget is delta. If the
     value is another than what was typed, it came from elsewhere, such as a file.
     """
     name, must, rest = message.partition(" must be ")
@@ -227,6 +230,13 @@ def meant(typed: str, command: click.Command) -> list[str]:
         if found:
             return sorted(found, key=len)[:_MOST_MEANT]
     return []
+
+
+def _having(typed: str, context: click.Context) -> list[str]:
+    """The commands that have an option, which then is not one of this command in another spelling."""
+    root = context.find_root().command
+    every = root.commands.items() if isinstance(root, click.Group) else ()
+    return [name for name, one in every if any(typed in param.opts for param in one.params)]
 
 
 def _plain(option: str) -> str:

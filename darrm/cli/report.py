@@ -15,7 +15,7 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 @click.command("report", short_help="Write a design as one page of HTML.")
 @common.file_argument
 @click.option("--out", type=_OUT, help="Path of the page [that of the design, with the ending .html].")
-@common.number("--delta", "Delta of many labels together [1e-5, or more if the deltas of labels or voters require it].")
+@common.number("--total-delta", "Delta of many labels together [1e-5, or more if the deltas of labels or voters require it].")
 @common.number("--queries", "A further number of labels for the table of cumulative privacy loss.")
 @click.option(
     "--full/--short",
@@ -27,7 +27,7 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 def command(
     file: Path,
     out: Path | None,
-    delta: float | None,
+    total_delta: float | None,
     queries: int | None,
     full: bool | None,
     kind: str,
@@ -45,7 +45,7 @@ def command(
     if out is None:
         out = file.with_suffix(".html")
         check_place(out)
-    size = write(out, load(file), file=file, delta=delta, queries=queries, full=full, kind=kind)
+    size = write(out, load(file), file=file, delta=total_delta, queries=queries, full=full, kind=kind)
     if as_json:
         common.print_json({"out": str(out), "bytes": size})
     else:

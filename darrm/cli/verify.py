@@ -90,7 +90,7 @@ def _noisy_max(file: Path, as_json: bool) -> int:
     )
     console.print(
         "It states no guarantee: what labels cost depends on their number. Run: darrm budget "
-        f"{shlex.quote(str(file))} --queries N --delta D"
+        f"{shlex.quote(str(file))} --queries N --total-delta D"
     )
     console.print(wording.of_noisy_max(None, "A total", affected=made.max_affected))
     console.print(f"A ledger calls it {account.called}.")

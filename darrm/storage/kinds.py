@@ -17,7 +17,7 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "mechanism": (
         "a file of noisy max",
         "It has no table of probabilities. In Python read it by darrm.mechanisms.{mechanism}.load. For what its labels "
-        "cost, run: darrm budget {file} --queries N --delta D",
+        "cost, run: darrm budget {file} --queries N --total-delta D",
     ),
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),

@@ -79,7 +79,8 @@ def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value
         ("budget gamma.json --eps 1", "--total-epsilon"),
         ("budget gamma.json --epsilon-total 4", "--total-epsilon"),
         ("solve --output x.json", "--out"),
-        ("budget --total-delta 1e-5", "--delta"),
+        ("budget --delta 1e-5", "--total-delta"),
+        ("report gamma.json --delta 1e-5", "--total-delta"),
         ("solve --epsilom 0.1", "--epsilon"),
     ],
 )
@@ -89,13 +90,18 @@ def test_an_option_that_is_not_there_is_told_of_the_one_that_is(refused: Refused
     assert "No such option" not in refused(*before, meant, value)
 
 
+def test_an_option_of_other_commands_is_told_where_it_is(refused: Refused) -> None:
+    said = refused("budget", "gamma.json", "--fallback-epsilon", "12")
+    assert "No such option --fallback-epsilon. Commands that have it: compare, plan. Try" in said
+
+
 @pytest.mark.parametrize(
     ("typed", "named"),
     [
-        ("budget gamma.json --queries 3 --delta 2 --voters fresh", "--delta"),
-        ("budget gamma.json --total-epsilon 3 --delta 2 --voters fresh", "--delta"),  # the library calls it total_delta
+        ("budget gamma.json --queries 3 --total-delta 2 --voters fresh", "--total-delta"),
+        ("budget gamma.json --total-epsilon 3 --total-delta 2 --voters fresh", "--total-delta"),
         ("solve --group 3:1 --release-epsilon -1 --accuracy .8", "--release-epsilon"),  # and that epsilon
-        ("budget --noisy-max -1 --queries 3 --delta 1e-5", "--noisy-max"),
+        ("budget --noisy-max -1 --queries 3 --total-delta 1e-5", "--noisy-max"),
         ("ledger create new.db --noisy-max=-1 --total-epsilon 3 --total-delta 1e-6", "--noisy-max"),
         ("solve --K 3 --m 1 --epsilon 1 --Delta 2", "--Delta"),
         ("table --K 3 --m 1 --epsilon 1 --max-affected all --out t.csv", "--max-affected"),
@@ -114,7 +120,7 @@ def test_the_option_that_is_wrong_is_named_as_it_was_typed(
 def test_an_argument_that_was_not_typed_keeps_its_name(refused: Refused) -> None:
     group = ["solve", "--group", "3:-1", "--release-epsilon", "1", "--accuracy", ".8"]
     assert refused(*group).startswith("darrm: --group 3:-1: epsilon must be")
-    message, typed = "delta must be in [0, 1). Got 3.", ["budget", "gamma.json", "--delta", "2"]
+    message, typed = "delta must be in [0, 1). Got 3.", ["budget", "gamma.json", "--total-delta", "2"]
     assert with_option(message, app.commands["budget"], typed) == message  # it is not what was typed
     plan = ["plan", "--K", "3", "--epsilon", "1", "--queries", "1", "--total-epsilon", "1", "--total-delta", "0"]
     assert refused(*plan, "--accuracy", ".8", "--max-affected", "1").startswith("darrm: voters must be")
@@ -203,8 +209,8 @@ def test_missing_options_and_unknown_commands(refused: Refused, arguments: list[
         ("plan --group 1:inf --queries 2 --accuracy .7", "Missing '--total-epsilon' and '--total-delta'. Try"),
         ("plan --group 5:x", "Missing '--queries', '--total-epsilon' and '--total-delta'. Try"),
         ("compare --queries 3 --total-epsilon 5 --group 3:1 --accuracy .7 --voters fixed", "delta' and '--max-aff"),
-        ("budget gamma.json --delta 0", "Missing '--queries' (or '--total-epsilon') and '--voters' (unless all"),
-        ("budget --noisy-max 9", "Missing '--delta' and '--queries' (or '--total-epsilon'). Try"),
+        ("budget gamma.json --total-delta 0", "Missing '--queries' (or '--total-epsilon') and '--voters' (unless all"),
+        ("budget --noisy-max 9", "Missing '--total-delta' and '--queries' (or '--total-epsilon'). Try"),
         ("ledger create new.db gamma.json --voters fresh", "Missing '--total-epsilon' and '--total-delta'. Try"),
         ("ledger create new.db --total-epsilon 1 --total-delta 0", "Missing 'FILE' (or '--noisy-max', or another"),
         ("release gamma.json", "Missing '--votes' and '--out'. Try 'darrm release --help'."),

@@ -50,7 +50,7 @@ def test_a_plan_for_fixed_voters_has_no_budget_of_fresh_ones(
 ) -> None:
     path = str(tmp_path / "plan.json")
     darrm.solve(K=3, m=1, epsilon=0.2).for_plan("fixed").save(path)
-    budget = ("budget", path, *asked, "--delta", "1e-5", "--voters")
+    budget = ("budget", path, *asked, "--total-delta", "1e-5", "--voters")
     assert "planned for fixed voters" in refused(capsys, 2, *budget, "fresh")
     assert main([*budget, "fixed"]) == 0
 
@@ -69,7 +69,7 @@ def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsy
 
 @pytest.mark.thorough
 def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    noise = ["budget", "--noisy-max", "40", "--delta", "1e-5"]
+    noise = ["budget", "--noisy-max", "40", "--total-delta", "1e-5"]
     total = run_json(capsys, *noise, "--queries", "30")
     assert total["upper"] == darrm.accounting.compose(darrm.mechanisms.GaussianNoisyMax(40), 30, delta=1e-5).upper
     assert total["upper"] == total["bounds"]["ladder of Gaussian profiles"]
@@ -84,13 +84,13 @@ def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.Cap
     )
     assert "voters does not apply" in refused(capsys, 2, *noise, "--queries", "5", "--voters", "fresh")
     assert "--noisy-max must be" in refused(
-        capsys, 2, "budget", "--noisy-max", "0", "--delta", "1e-5", "--queries", "5"
+        capsys, 2, "budget", "--noisy-max", "0", "--total-delta", "1e-5", "--queries", "5"
     )
 
 
 @pytest.mark.thorough
 def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["budget", str(design_file), "--queries", "100", "--delta", "0.0297"]
+    arguments = ["budget", str(design_file), "--queries", "100", "--total-delta", "0.0297"]
     fresh = run_json(capsys, *arguments, "--voters", "fresh")
     assert 5.03 < fresh["lower"] <= fresh["upper"] <= 5.33
     fixed = run_json(capsys, *arguments, "--voters", "fixed")
@@ -108,7 +108,7 @@ def test_words_of_the_figures_are_explained(
     pure = tmp_path / "pure.json"
     darrm.solve(K=5, m=2, epsilon=0.5).save(pure)
     for file, has_largest_loss in ((pure, True), (design_file, False)):  # with Delta no loss is the largest
-        assert main(["budget", str(file), "--queries", "2", "--delta", "0.01", "--voters", "fresh"]) == 0
+        assert main(["budget", str(file), "--queries", "2", "--total-delta", "0.01", "--voters", "fresh"]) == 0
         assert ("Pure-DP epsilon of a label: the largest change" in capsys.readouterr().out) is has_largest_loss
     assert main(["profile", str(pure), "--epsilons", "1"]) == 0
     assert "Achieved: some voters" in capsys.readouterr().out
@@ -118,13 +118,13 @@ def test_voters_without_privacy_are_not_called_fresh(tmp_path: Path, capsys: pyt
     file, ledger = str(tmp_path / "table.json"), str(tmp_path / "ledger.db")
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, math.inf, max_affected=1)], epsilon=0.5)
     darrm.solve(problem, objective=darrm.objectives.truth([0.8])).save(file)
-    assert main(["budget", file, "--delta", "1e-6", "--total-epsilon", "2"]) == 0
+    assert main(["budget", file, "--total-delta", "1e-6", "--total-epsilon", "2"]) == 0
     assert main(["ledger", "create", ledger, file, "--total-epsilon", "2", "--total-delta", "1e-6"]) == 0
     assert main(["ledger", "show", ledger]) == 0
     said = capsys.readouterr().out
     assert "labels of non-private voters" in said
     assert "for non-private voters, rule exact" in " ".join(said.split())
-    assert main(["budget", file, "--delta", "1e-6", "--queries", "2"]) == 0
+    assert main(["budget", file, "--total-delta", "1e-6", "--queries", "2"]) == 0
     assert main(["profile", file, "--epsilons", "1"]) == 0
     assert main(["verify", file, "--independent"]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -137,7 +137,7 @@ def test_voters_without_privacy_are_not_called_fresh(tmp_path: Path, capsys: pyt
 
 @pytest.mark.thorough
 def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]
+    arguments = ["budget", str(design_file), "--total-delta", "0.0297", "--voters", "fresh"]
     assert run_json(capsys, *arguments, "--total-epsilon", "5.32")["queries"] == 100
     assert main([*arguments, "--total-epsilon", "5.32"]) == 0
     assert "covers 100 labels of fresh voters" in capsys.readouterr().out
@@ -158,8 +158,8 @@ def test_fixed_voters_are_asked_for_their_neighbours(
     darrm.solve(K=3, m=1, epsilon=0.5, Delta=Delta, max_affected=1, adjacency=adjacency).save(file)
     of = ["--voters", voters]
     for budget in (
-        ["budget", file, "--queries", "2", "--delta", "1e-6", *of],
-        ["budget", file, "--total-epsilon", "2", "--delta", "1e-6", *of],
+        ["budget", file, "--queries", "2", "--total-delta", "1e-6", *of],
+        ["budget", file, "--total-epsilon", "2", "--total-delta", "1e-6", *of],
         ["ledger", "create", book, file, "--total-epsilon", "2", "--total-delta", "1e-6", *of],
     ):
         assert main(budget) == 0
@@ -177,7 +177,7 @@ def test_accountants_are_asked_after_for_private_voters_alone(
         problem = darrm.DecisionProblem(pair, epsilon=1.0, delta=1e-3, max_affected=1)
         file = tmp_path / f"{number}.json"
         darrm.solve(problem, objective=darrm.objectives.truth([0.8, 0.7])).save(file)
-        assert main(["budget", str(file), "--queries", "1", "--delta", "0.01", "--voters", "fixed"]) == 0
+        assert main(["budget", str(file), "--queries", "1", "--total-delta", "0.01", "--voters", "fixed"]) == 0
         assert ("Accountants of DP-SGD" in " ".join(capsys.readouterr().out.split())) is (number == 1)
 
 
@@ -187,7 +187,7 @@ def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
 ) -> None:
     file = tmp_path / "design.json"
     darrm.solve(K=5, m=1, epsilon=0.5).save(file)
-    assert main(["budget", str(file), "--total-epsilon", total, "--delta", "0", "--voters", "fixed"]) == 0
+    assert main(["budget", str(file), "--total-epsilon", total, "--total-delta", "0", "--voters", "fixed"]) == 0
     assert f"({total}, 0) covers {many} of fixed voters" in capsys.readouterr().out
 
 
@@ -198,15 +198,15 @@ def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
         ({"--voters": "both"}, '"fixed"'),
         ({"--queries": "0"}, "queries must be"),
         ({"--queries": "many"}, "queries must be"),
-        ({"--delta": "nan"}, "delta must be"),
-        ({"--delta": "-1"}, "delta must be"),
-        ({"--delta": "0.001"}, "0.018018"),
+        ({"--total-delta": "nan"}, "delta must be"),
+        ({"--total-delta": "-1"}, "delta must be"),
+        ({"--total-delta": "0.001"}, "0.018018"),
     ],
 )
 def test_budgets_that_are_none(
     design_file: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str | None], words: str
 ) -> None:
-    options = {"--queries": "100", "--delta": "0.0297", "--voters": "fresh", **change}
+    options = {"--queries": "100", "--total-delta": "0.0297", "--voters": "fresh", **change}
     given = [text for name, value in options.items() if value is not None for text in (name, value)]
     assert words in refused(capsys, 2, "budget", str(design_file), *given)
 
@@ -280,7 +280,7 @@ def test_release_charges_its_ledger(
     assert not again.exists()
     shown = run_json(capsys, "ledger", "show", str(book))
     assert shown["released"] == 30
-    budget_of_30 = ["budget", str(design_file), "--queries", "30", "--delta", "0.0297", "--voters", "fresh"]
+    budget_of_30 = ["budget", str(design_file), "--queries", "30", "--total-delta", "0.0297", "--voters", "fresh"]
     assert shown["spent_epsilon"] == pytest.approx(run_json(capsys, *budget_of_30)["upper"], rel=0.01)
     assert shown["spent_delta"] == 0.0297
     assert (made["spent_epsilon"], made["spent_delta"]) == (0, 0)
@@ -363,7 +363,7 @@ def test_a_ledger_shows_what_its_labels_cost_if_the_assumption_fails(
     assert main(["ledger", "charge", *capped, "--times", "5"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "If the charges depend on what was released, claim the second budget, epsilon 9.5, in place of it." in said
-    asked = ["budget", file, "--queries", "5", "--delta", "1e-6", "--voters", "fresh"]
+    asked = ["budget", file, "--queries", "5", "--total-delta", "1e-6", "--voters", "fresh"]
     assert run_json(capsys, *asked)["fallback"] == pytest.approx(5, rel=1e-2)
     covered = run_json(capsys, "budget", file, "--total-epsilon", "4", *asked[4:])
     labels = ["--queries", str(covered["queries"])]
@@ -553,5 +553,5 @@ def test_what_a_plan_kept_and_its_file_does_not_hold_is_asked_for(
     assert "with --fallback-epsilon 6, the default of the plan, or with what the plan was" in capsys.readouterr().err
     Path(votes).write_text("a,b,c\n0,1,0\n1,1,0\n")
     assert main(["release", file, "--votes", votes, "--out", out]) == 0
-    asked = r"total epsilon of 2 labels; pass the delta of the plan:\n.* --delta DELTA "
+    asked = r"total epsilon of 2 labels; pass the delta of the plan:\n.* --total-delta DELTA "
     assert re.search(asked, capsys.readouterr().err)

@@ -701,7 +701,7 @@ def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture
     book = ["--total-epsilon", "1.2", "--total-delta", "0", "--voters", "fresh"]
     assert main(["ledger", "create", "ledger.json", "decision.json", *book]) == 0
     capsys.readouterr()
-    assert main(["budget", "decision.json", "--queries", "2", "--delta", "0", "--voters", "fresh", "--json"]) == 0
+    assert main(["budget", "decision.json", "--queries", "2", "--total-delta", "0", "--voters", "fresh", "--json"]) == 0
     total = json.loads(capsys.readouterr().out)["upper"]
     assert 0.5 < total <= 1.0 + 1e-9
     arguments = ["release", "decision.json", "--votes", "votes.csv", "--ledger", "ledger.json", "--out"]
@@ -775,7 +775,7 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
         main(["ledger", "create", book, design, "--total-epsilon", "3", "--total-delta", "0", "--voters", voters]) == 0
     )
     assert main(["release", design, "--votes", str(votes), "--ledger", book, "--out", str(folder / "labels.csv")]) == 0
-    assert main(["budget", design, "--queries", "2", "--delta", "0", "--voters", voters]) == 0
+    assert main(["budget", design, "--queries", "2", "--total-delta", "0", "--voters", voters]) == 0
     told = capsys.readouterr()
     said = "Do not add this total to another total of the same voters: the sum is not a bound for both."
     assert " ".join(told.out.split()).count(said) == 2 * warned

@@ -75,12 +75,12 @@ def test_labels_are_drawn_by_the_file(planned: GaussianNoisyMax, capsys: pytest.
         "Gaussian, sigma 3.41894. A total holds for any number of votes and classes, if a change of one record"
         in beside
     )
-    assert "darrm budget plan.json --queries 5 --delta DELTA" in beside
+    assert "darrm budget plan.json --queries 5 --total-delta DELTA" in beside
     labels = released("labels.csv")
     assert labels == [CLASSES.split(",")[row[-1]] for row in votes]
     assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv", "--overwrite", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mechanism"] == json.loads(json.dumps(planned.as_dict()))
-    assert main(["budget", "plan.json", "--queries", "5", "--delta", "1e-5"]) == 0
+    assert main(["budget", "plan.json", "--queries", "5", "--total-delta", "1e-5"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("5 labels together are (4, 1e-05)-DP, certified.")
     assert "This holds for any number of votes and classes" in said
@@ -132,7 +132,7 @@ def test_commands_for_tables_say_that_there_is_none(
         assert told == (
             f"darrm: {file} is a file of noisy max, not a design file. It has no table of probabilities. "
             f"In Python read it by darrm.mechanisms.{name}.load. For what its labels cost, run: darrm budget {file} "
-            "--queries N --delta D\n"
+            "--queries N --total-delta D\n"
         )
 
 
@@ -296,7 +296,7 @@ def test_a_total_is_for_these_votes_only_where_it_is_exact(
     assert not ledger or main(["ledger", "create", "book.json", "plan.json", *total]) == 0
     assert main(["release", "plan.json", *RELEASE, *["--ledger", "book.json"] * ledger]) == 0
     assert f"A total holds for {votes}" in capsys.readouterr().err
-    assert ledger or main(["budget", "plan.json", "--total-epsilon", "2", "--delta", "1e-5"]) == 0
+    assert ledger or main(["budget", "plan.json", "--total-epsilon", "2", "--total-delta", "1e-5"]) == 0
     assert ledger or f"This holds for {votes}" in capsys.readouterr().out
 
 

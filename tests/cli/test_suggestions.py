@@ -89,7 +89,7 @@ def test_of_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
     fixed.save("fixed.json")
     assert main(["release", "fixed.json", "--votes", "votes.csv", "--out", "others.csv"]) == 0
     [command] = suggested(capsys)  # the delta of the plan, which its file does not hold
-    assert main(shlex.split(command.replace("--delta DELTA", "--delta 1e-5"))[1:]) == 0
+    assert main(shlex.split(command.replace("--total-delta DELTA", "--total-delta 1e-5"))[1:]) == 0
 
 
 @pytest.mark.parametrize(

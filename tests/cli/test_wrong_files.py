@@ -57,7 +57,7 @@ SAID = {
 }
 OF_DESIGNS = {
     "report": ["report", "{}"],
-    "budget": ["budget", "{}", "--queries", "2", "--delta", "1e-5", "--voters", "fresh"],
+    "budget": ["budget", "{}", "--queries", "2", "--total-delta", "1e-5", "--voters", "fresh"],
     "release": ["release", "{}", "--votes", "votes.csv", "--out", "out.csv"],
     "profile": ["profile", "{}"],
     "export": ["export", "{}", "--out", "out.csv"],

@@ -474,7 +474,7 @@ def test_the_command_writes_beside_the_design(
     content = (tmp_path / "gamma.html").read_text(encoding="utf-8")
     assert content == report.html(design, file=file)
     out = tmp_path / "other.html"
-    assert main(["report", str(file), "--out", str(out), "--short", "--delta", "0.25", "--json"]) == 0
+    assert main(["report", str(file), "--out", str(out), "--short", "--total-delta", "0.25", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"out": str(out), "bytes": out.stat().st_size}
     assert "at a total delta of 0.25" in out.read_text(encoding="utf-8").replace("\n", " ")
 
@@ -487,8 +487,8 @@ def test_the_command_writes_beside_the_design(
         (["gamma.json", "--out", "link.html"], "would replace the design"),
         (["gamma.html"], "would replace the design"),
         (["gamma.json", "--out", "missing/x.html"], "could not be written"),
-        (["gamma.json", "--delta", "1.5"], "delta must be in"),
-        (["gamma.json", "--delta", "x"], "delta must be a number in"),
+        (["gamma.json", "--total-delta", "1.5"], "delta must be in"),
+        (["gamma.json", "--total-delta", "x"], "delta must be a number in"),
         (["none.json"], "could not be read"),
         (["foreign.json"], "not a design file"),
     ],
