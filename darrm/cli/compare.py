@@ -138,6 +138,8 @@ def command(
     for name, value in of_gammas.items():
         if value is not None and values["group"]:
             raise InputError(f"--{name} goes with --K and --m, or with a privacy budget of --queries. Leave it out.")
+    if (queries is None) != (total_delta is None):
+        raise click.UsageError("--queries and --total-delta go together. Pass both, or none.")
     import numpy as np
 
     from darrm.baselines.entries import never_of
@@ -282,8 +284,13 @@ def _show_more(
                 f"any of these mechanisms is ({wording.at_least(fixed)}, {wording.exactly(total_delta)})-DP, even "
                 "without output noise."
             )
-        except InputError as error:
-            console.print(f"Fixed voters: {error}")
+        except InputError:  # the only one that these arguments can have
+            console.print("Fixed voters: no total is certified at this delta, because that of the affected voters is larger.")
+        if problem.delta > 0 and any(entry.within and math.isinf(entry.total) for entry in entries):
+            console.print(
+                "Infinite: there is no total at so small a delta. Solve and compare with --delta 0, where what is "
+                "private enough has a total at every delta, or pass a larger --total-delta."
+            )
     shown = [entry for entry in entries if entry.within and not entry.setting]  # the paper's
     tables = math.ceil(len(shown) / _ABREAST)
     for start, end in pairwise(len(shown) * part // tables for part in range(tables + 1)):

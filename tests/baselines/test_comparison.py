@@ -280,6 +280,19 @@ def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
     assert "--curves is for one release" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("delta", [None, "0"])
+def test_a_total_that_a_delta_of_votes_makes_infinite_has_the_way_out_beside_it(
+    delta: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["compare", "--K", "3", "--m", "1", "--epsilon", ".5", "--voter-delta", "1e-5", "--queries", "10"]
+    assert main([*asked, "--total-delta", "1e-6", *(("--delta", delta) if delta else ())]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("Solve and compare with --delta 0" in said) == (delta is None)
+    assert "Fixed voters: no total is certified at this delta" in said
+    assert main(asked) == 2
+    assert "--queries and --total-delta go together" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("m", [0.5, 2])
 def test_names_of_a_comparison_are_known_before_it(
     m: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
