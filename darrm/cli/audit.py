@@ -28,7 +28,19 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
 
 def _missing(given: Given) -> list[str]:
-    return ["'--mechanism' (or '--design')"] * (not {"names", "designs"} & given.keys())
+    names = [name for name in given.get("names", ()) if set(name.split("+")) <= {*_NAMES}]  # others have their own error
+    eta = str(given.get("eta", ""))
+    return [
+        *["'--mechanism' (or '--design')"] * (not {"names", "designs"} & given.keys()),
+        *["'--epsilon'"] * ("epsilons" not in given and _of(names, "llp")),
+        *["'--bag-size'"] * ("sizes" not in given and _of(names, "rr")),
+        *["'--n'"] * ("n" not in given and eta.startswith("beta:")),
+    ]
+
+
+def _of(names: Sequence[str], other: str) -> bool:
+    """Whether a mechanism is, or has in it, another than this one."""
+    return any(set(name.split("+")) != {other} for name in names)
 
 
 @click.command(
@@ -125,9 +137,9 @@ def _tasks(
     if classes > 2 and binary:
         raise InputError(f"{binary[0]} has two classes. Got --eta with {classes} columns. Pass --mechanism rr alone.")
     values = None if epsilons is None else typed.numbers("--epsilon", epsilons)
-    if values is None and any(set(name.split("+")) != {"llp"} for name in names):
+    if values is None and _of(names, "llp"):
         raise InputError("--epsilon is needed for every mechanism but llp. Pass it in nats, for instance 1.")
-    if sizes is None and any(set(name.split("+")) != {"rr"} for name in names):
+    if sizes is None and _of(names, "rr"):
         raise InputError("--bag-size is needed for every mechanism but rr. Pass it, for instance 8.")
     kinds: dict[str, Callable[[float], Any]] = {
         "rr": partial(mechanisms.RandomizedResponse, classes=classes),

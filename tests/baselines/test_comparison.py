@@ -280,6 +280,7 @@ def test_the_picture_of_a_comparison_draws_the_curves_that_are_asked_for(
     assert "--curves is for one release" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [None, "0"])
 def test_a_total_that_a_delta_of_votes_makes_infinite_has_the_way_out_beside_it(
     delta: str | None, capsys: pytest.CaptureFixture[str]

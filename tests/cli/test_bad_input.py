@@ -217,6 +217,8 @@ def test_missing_options_and_unknown_commands(refused: Refused, arguments: list[
         ("release-shared gamma.json", "Missing '--votes' and '-M' (or '--parties' and '--party'). Try"),
         ("table --out new.csv --m 1", "Missing '--K' and '--epsilon'. Try"),
         ("audit", "Missing '--eta' and '--mechanism' (or '--design'). Try"),
+        ("audit --mechanism llp-laplace", "Missing '--eta', '--epsilon' and '--bag-size'. Try"),
+        ("audit --mechanism rr --eta beta:1,1", "Missing '--epsilon' and '--n'. Try"),
         ("solve", "Missing '--K', '--epsilon' and '--m' (or --group, --release-epsilon and --accuracy). Try"),
         ("compare --group 3:1 --accuracy .7", "Missing option '--release-epsilon'. Try"),
     ],
