@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 12
 PURE_EPSILON = "the largest change, between neighbouring data sets, of the logarithm of the probability of a label"
 NOT_RESTING = f"No guarantee rests on it, {limits.ELSEWHERE}."  # where somebody is asked for it
+AT_A_TIE = " A tie releases a fair coin."  # which an even number of votes alone has
 # Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.
 NOT_RISING = (
     "The optimal gamma need not increase with the majority. It adds noise where the worst pair of neighbouring data "

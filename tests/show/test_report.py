@@ -79,6 +79,7 @@ def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -
     for l in range(K // 2 + 1, K + 1):
         assert float(found[f"{K - l} : {l}"]) == design.gamma[l]
     assert (found.get(f"{K // 2} : {K // 2}") == "any") is (K % 2 == 0)
+    assert ("A tie releases a fair coin." in page.text) is (K % 2 == 0)
 
 
 @pytest.mark.thorough

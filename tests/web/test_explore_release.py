@@ -137,7 +137,9 @@ def test_an_ordered_design_may_cost_more_than_the_optimum(client: Any) -> None:
 @pytest.mark.first(2)
 @pytest.mark.parametrize("K", [1, 2, 3, 10])
 def test_small_and_even_sizes(client: Any, K: int) -> None:
-    assert get(client, "/release/design", count1=str(K), m="1", epsilon1="0.3").status_code == 200
+    found = get(client, "/release/design", count1=str(K), m="1", epsilon1="0.3")
+    assert found.status_code == 200
+    assert ("A tie releases a fair coin." in found.text) is (K % 2 == 0)
 
 
 @pytest.mark.thorough

@@ -117,6 +117,7 @@ def design(state: Choices, choice: Choice, found: Design) -> Markup:
         seen = (
             "gamma(l): the probability that the true majority is released when l votes are 1; otherwise a fair coin is."
         )
+        seen += wording.AT_A_TIE * (found.problem.K % 2 == 0)
         seen += " " + "the shape monotone".join(wording.NOT_RISING) * (found.shape == "free")
     elif not found.problem.binary:
         seen = caption(found)

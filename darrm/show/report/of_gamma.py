@@ -47,7 +47,7 @@ def words(design: Design) -> dict[str, object]:
         ),
         "any_label": "either label",
         "what": "The noise function",
-        "by_votes": template(sections.PACKAGE, "gamma.html", {}),
+        "by_votes": template(sections.PACKAGE, "gamma.html", {"at_a_tie": wording.AT_A_TIE * (K % 2 == 0)}),
         "costs": "The errors",
         "for_groups": "",
         "theory": "theory",
