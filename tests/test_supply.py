@@ -283,7 +283,7 @@ def test_commands_leave_the_network_alone(tmp_path: Path) -> None:
         "release design.json --votes votes.csv --out labels.csv",
         "compare --K 5 --m 2 --epsilon 0.5",
         "report design.json --out design.html",
-        "budget design.json --voters fresh --queries 10 --delta 1e-5",
+        "budget design.json --voters fresh --queries 10 --total-delta 1e-5",
         "plan --K 5 --epsilon 0.1 --max-affected 1 --accuracy 0.6 --voters fresh --queries 10 --total-epsilon 3 "
         "--total-delta 1e-5",
         "audit --mechanism rr --mechanism llp-laplace --eta beta:2,3 --n 20 --epsilon 1 --bag-size 4 --plot audit.png",

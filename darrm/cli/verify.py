@@ -17,7 +17,7 @@ from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.errors import CertificateError, in_one_line
 from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
-from darrm.problem.groups import LEFT_OUT, NO_VOTE
+from darrm.problem.groups import LEFT_OUT, NO_VOTE, UNSEEN
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _voters(problem: dict[str, Any]) -> str:
             known = group["randomizer"]
             own = f"randomized response of epsilon {wording.exactly(group['epsilon'])}"
             how = f"by {own if isinstance(known, str) else known}"
-            but = f" but {group['colluders']}, which have no guarantee" if group["colluders"] else ""
+            but = f" but {group['colluders']}, which have no guarantee" if group["colluders"] else f", and {UNSEEN}"
             each = f"known to draw every vote from its true answer {how}, all{but}"
         fewer = (
             f", at most {group['max_affected']} affected" if group["max_affected"] < min(most, group["count"]) else ""

@@ -376,6 +376,7 @@ def _reached(groups: tuple[VoterGroup, ...]) -> tuple[VoterGroup, ...]:
 
 
 LEFT_OUT = "the votes of those left out depend on no votes but their own"
+UNSEEN = "no observer of the labels knows a vote"  # else there is a colluder, such as a voter that sees the labels
 NO_VOTE = "no vote is used twice or decides what to ask, draw again or release"
 OF_ANY_OTHERS = (  # of a second total, as a clause
     "only the affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and "
@@ -395,7 +396,7 @@ def assumption(problem: ByGroups) -> str:
     kinds = kinds[:1] if len({_said(group) for _, group in groups}) == 1 else kinds
     shown = kinds[0].removesuffix(f" in group {groups[0][0]}") if len(kinds) == 1 else " and ".join(kinds)
     others = f" but {' and '.join(but)}" if but else ""
-    beside = f", {LEFT_OUT}" * bool(but)
+    beside = f", {LEFT_OUT if but else UNSEEN}"
     return (
         f"every voter{among}{others} draws every vote from its true answer by {shown} with new, secret randomness and "
         f"learns from no vote{beside}, and {NO_VOTE}"

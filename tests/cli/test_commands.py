@@ -88,7 +88,7 @@ def test_a_comparison_at_one_total_says_who_sees_what(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     "command",
     [
-        "budget --noisy-max 40 --delta 1e-5",
+        "budget --noisy-max 40 --total-delta 1e-5",
         "plan --K 5 --epsilon 1 --base-accuracy .8 --max-affected 1 --queries 3 --total-delta 1e-5 --voters fresh",
     ],
 )

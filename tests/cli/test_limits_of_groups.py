@@ -103,12 +103,12 @@ def test_a_ledger_shows_a_balance_for_each_group(file: str, capsys: pytest.Captu
 
 @pytest.mark.thorough
 def test_budget_of_each_group(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = printed(capsys, f"budget {file} --queries 10 --delta 1e-6 --voters fresh")
+    said = printed(capsys, f"budget {file} --queries 10 --total-delta 1e-6 --voters fresh")
     assert "A change in group 1. Fresh voters: 10 labels together are (2.99975, 1e-06)-DP" in said
     assert "A change in group 2. Fresh voters: 10 labels" in said
-    found = values(capsys, f"budget {file} --queries 10 --delta 1e-6 --voters fresh")
+    found = values(capsys, f"budget {file} --queries 10 --total-delta 1e-6 --voters fresh")
     assert found["upper"] == found["of"]["group 2"]["upper"] > found["of"]["group 1"]["upper"]
-    said = printed(capsys, f"budget {file} --total-epsilon 1,4 --delta 1e-6 --voters fresh")
+    said = printed(capsys, f"budget {file} --total-epsilon 1,4 --total-delta 1e-6 --voters fresh")
     assert "(1, 1e-06) for a change in group 1 and (4, 1e-06) for a change in group 2 cover 3 labels" in said
 
 

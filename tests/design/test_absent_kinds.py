@@ -247,7 +247,7 @@ def test_on_the_command_line(
         "report d.json --short --kind group 1",
         "ledger create l.json d.json --total-epsilon 2,3 --total-delta 1e-6 --voters fresh",
         "release d.json --votes v.csv --out o.csv --ledger l.json",
-        "budget d.json --queries 10 --delta 1e-6 --voters fresh",
+        "budget d.json --queries 10 --total-delta 1e-6 --voters fresh",
     ):
         assert main([word.replace("\0", " ") for word in command.replace("group ", "group\0").split()]) == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -7,6 +7,7 @@ import pytest
 
 import darrm
 from darrm.problem.decision import allowance, decision_by
+from darrm.problem.groups import assumption
 from darrm.problem.model import VoterModel
 
 GROUPS = [darrm.VoterGroup(4, 1.0, names=list("abcd")), darrm.VoterGroup(3, math.inf, 1e-6, 2, names=list("efg"))]
@@ -86,6 +87,13 @@ def test_what_is_no_known_randomizer(name: str) -> None:
     table, message = WRONG[name]
     with pytest.raises(darrm.InputError, match=message):
         darrm.VoterGroup(3, 1.0, randomizer=table, colluders=0)
+
+
+@pytest.mark.parametrize("colluders", [0, 1])
+def test_the_assumption_without_colluders_says_what_observers_know(colluders: int) -> None:
+    voters = darrm.VoterGroup(3, 1.0, randomizer="randomized response", colluders=colluders)
+    said = assumption(darrm.DecisionProblem([voters], 1.0))
+    assert ("no observer of the labels knows a vote" in said) is (colluders == 0)
 
 
 def test_what_a_known_randomizer_goes_with() -> None:
