@@ -220,7 +220,7 @@ def command(
         remaining = ledger.remaining(made)
         left = "" if remaining is None else f", {remaining} left"
         place = ledger_path if isinstance(ledger.path, Path) else ledger.path  # without a password
-        settled = f", if {status['condition']}" if status["rule"] == "in-advance" else ""
+        settled = f" It rests on this too: {status['condition']}." if status["rule"] == "in-advance" else ""
         of_key = f", a computational guarantee ({IN_FEASIBLE_TIME})" if status["computational"] else ""
         rests_on = ledger.rests_on()
         problems = [problem for problem, _ in rests_on]
@@ -240,7 +240,7 @@ def command(
         common.note(
             f"{before}Charged to {place}: {printed.counted(status['released'], 'label')} of {voters_called} "
             f"voters so far{left}; "
-            f"all labels that it allows are {budget} together, rule {status['rule']}{settled}{of_key}, {rests}"
+            f"all labels that it allows are {budget} together, rule {status['rule']}{of_key}, {rests}{settled}"
             + "".join(f" {said}" for said in beside if said)
         )
     else:

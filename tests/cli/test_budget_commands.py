@@ -424,7 +424,8 @@ def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
     assert main(release) == 0
     told = " ".join(capsys.readouterr().err.split())
     alone = "if only labels of these voters were charged, chosen in any way"
-    assert f"rule in-advance, {alone}, if the voters are independent" in told
+    assert "rule in-advance, if the voters are independent" in told
+    assert f"It rests on this too: {alone.removeprefix('if ')}." in told
     assert main(["ledger", "show", book]) == 0
     assert f"This holds {alone}." in " ".join(capsys.readouterr().out.split())
 

@@ -295,7 +295,7 @@ def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.
         content = json.loads(said.out)["ledger"]
         assert (content["released"], content["again"]) == (4, 2)
         assert content["condition"].startswith("which rows of votes are released again is fixed in advance")
-        assert "The total covers that, because it covers all votes themselves" in said.err
+        assert "The total covers all votes themselves, and so that too, if the rows to release again" in said.err
         assert "each row of votes is released once" not in said.err.split("Charged to")[1]
         assert main(["ledger", "show", name]) == 0
         assert "The votes of 2 of them may have had a label before." in " ".join(capsys.readouterr().out.split())
