@@ -28,7 +28,7 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
 
 def _missing(given: Given) -> list[str]:
-    names = [name for name in given.get("names", ()) if set(name.split("+")) <= {*_NAMES}]  # others have their own error
+    names = [name for name in given.get("names", ()) if {*name.split("+")} <= {*_NAMES}]  # others have an own error
     eta = str(given.get("eta", ""))
     return [
         *["'--mechanism' (or '--design')"] * (not {"names", "designs"} & given.keys()),

@@ -125,7 +125,7 @@ def command(
     console.print(_rests_on(design, voters, absent))
     _show_others(others, queries, total_delta)
     if design.planned_for == "fresh":
-        console.print("The plan, and a ledger, may print a slightly larger total: they stop at coarser bounds. Both hold.")
+        console.print("A plan or a ledger may print a slightly larger total: both stop at coarser bounds. All hold.")
 
 
 def _if_others_are_any(design: Design, queries: int, delta: float, voters: str) -> dict[str, float]:

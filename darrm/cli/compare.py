@@ -285,7 +285,7 @@ def _show_more(
                 "without output noise."
             )
         except InputError:  # the only one that these arguments can have
-            console.print("Fixed voters: no total is certified at this delta, because that of the affected voters is larger.")
+            console.print("Fixed voters: no total is certified at this delta: that of the affected voters is larger.")
         if problem.delta > 0 and any(entry.within and math.isinf(entry.total) for entry in entries):
             console.print(
                 "Infinite: there is no total at so small a delta. Solve and compare with --delta 0, where what is "

@@ -355,8 +355,9 @@ def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -
         return ""
     if status["again"]:
         return (
-            f"The votes of {status['again']} of them may have had a label before. The total covers all votes themselves, "
-            "and so that too, if the rows to release again are fixed in advance, without a look at earlier releases."
+            f"The votes of {status['again']} of them may have had a label before. The total covers all votes "
+            "themselves, and so that too, if the rows to release again are fixed in advance, without a look at "
+            "earlier releases."
         )
     if status["ids"] == labels:
         return "The ledger refuses an id that it charged before. You must make sure that no row of votes has two ids."

@@ -44,7 +44,8 @@ fallback_option = common.number(
     "that learns no vote of others; inf for none [twice --total-epsilon].",
 )
 none_option = common.number(
-    "--none", "With --group: allow a further answer, none of the classes, at this cost, e.g. .3."
+    "--none",
+    'With --group: allow a further answer, "none" of the classes, that costs this, where an error costs 1, e.g. .3.',
 )
 goal_option = click.option(
     "--objective",

@@ -15,7 +15,9 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 @click.command("report", short_help="Write a design as one page of HTML.")
 @common.file_argument
 @click.option("--out", type=_OUT, help="Path of the page [that of the design, with the ending .html].")
-@common.number("--total-delta", "Delta of many labels together [1e-5, or more if the deltas of labels or voters require it].")
+@common.number(
+    "--total-delta", "Delta of many labels together [1e-5, or more if the deltas of labels or voters require it]."
+)
 @common.number("--queries", "A further number of labels for the table of cumulative privacy loss.")
 @click.option(
     "--full/--short",

@@ -105,6 +105,7 @@ def suggest_budget(file: Path, problem: Any, queries: Sequence[int] = _QUERIES, 
         if delta <= 1e-3:
             suggest(
                 f"To compute the total epsilon of {counted(number, 'label')}{which}",
-                *("budget", file, "--queries", number, "--total-delta", f"{delta:g}" if planned == "" else "DELTA", *kind),
+                *("budget", file, "--queries", number),
+                *("--total-delta", f"{delta:g}" if planned == "" else "DELTA", *kind),
             )
             return

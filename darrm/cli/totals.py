@@ -59,8 +59,8 @@ options = common.options(
     ),
     common.number(
         "--none",
-        "Allow a further answer, none of the classes, at this cost, where an error costs 1, e.g. .2. --cost may "
-        "have a further row in place of it.",
+        'Allow a further answer, "none" of the classes, that costs this, where an error costs 1, e.g. .2. The plan '
+        "chooses at which votes it is likely. --cost may have a further row in place of it.",
     ),
     click.option(
         "--ordered",

@@ -126,8 +126,8 @@ class DecisionProblem(ByGroups):
             if any(group.delta for group in model.groups):
                 raise InputError(
                     "delta must be given where a group has a delta of its own. Got none. The deltas of the affected "
-                    f"voters compose to {model.least_delta!r}: pass that, or 0, which takes more noise; then many labels "
-                    "have a total at every delta."
+                    f"voters compose to {model.least_delta!r}: pass that, or 0, which takes more noise; then many "
+                    "labels have a total at every delta."
                 )
             delta = 0.0
         some = tuple(delta) if isinstance(delta, list | tuple) else (delta,) * len(each)

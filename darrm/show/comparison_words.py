@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ERROR, DISAGREEMENT = "label error rate", "disagreement rate"
 ALL_LABELS, ALL_VOTES = "epsilon, all labels", "epsilon, all votes"
 _ANY = "same, others any mechanism"
+_CONFIDENT = "Confident-GNMax"  # of tables, and where no table fits
 _MEANT = {
     ERROR: "Label error rate: probability that a label differs from the truth.",
     DISAGREEMENT: "Disagreement rate: probability that a label differs from the majority of its votes, under the "
@@ -118,7 +119,8 @@ def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
     if comparison.held == "one release":
         return (
             "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not private "
-            f"enough is listed for scale only: it is not certified for the guarantee.{_kinds_meant(comparison)}"
+            f"enough is listed for scale only: it is not certified for the guarantee.{_check_meant(comparison)}"
+            f"{_kinds_meant(comparison)}"
             f"{'' if stated or not comparison.note else f' {comparison.note}'}"
         )
     second = "."
@@ -135,9 +137,17 @@ def columns_meant(comparison: Comparison, *, stated: bool = False) -> str:
     return (
         f"{_MEANT[next(iter(_of_labels(comparison)))]} Epsilon, all labels: certified, for all labels "
         f"together{second} Epsilon, all votes: for all votes together, which the aggregator receives. Both at delta "
-        f"{exactly(comparison.total_delta)}.{over}{_kinds_meant(comparison)}{_at_least(comparison)}"
+        f"{exactly(comparison.total_delta)}.{over}{_check_meant(comparison)}{_kinds_meant(comparison)}"
+        f"{_at_least(comparison)}"
         f"{'' if comparison.assumption or not comparison.note else f' {comparison.note}'}"
     )
+
+
+def _check_meant(comparison: Comparison) -> str:
+    """What the threshold is over, where a mechanism has one."""
+    if not any(row.name == _CONFIDENT for row in comparison):
+        return ""
+    return f' {_CONFIDENT}: "none" where the largest count with the noise of the check is below the threshold.'
 
 
 def _kinds_meant(comparison: Comparison) -> str:

@@ -107,7 +107,7 @@ def test_that_a_plan_prints_another_total_is_told_of_its_file_alone(
     file, problem = str(tmp_path / "d.json"), darrm.DecisionProblem([darrm.VoterGroup(1, 1.0, max_affected=1)], 1.0)
     darrm.Design(problem, [0.4, 0.6], darrm.objectives.truth([0.7]), planned_for=planned).save(file)
     assert main(["budget", file, "--queries", "2", "--total-delta", "0.01", "--voters", "fresh"]) == 0
-    assert ("stop at coarser bounds. Both hold." in " ".join(capsys.readouterr().out.split())) is bool(planned)
+    assert ("stop at coarser bounds. All hold." in " ".join(capsys.readouterr().out.split())) is bool(planned)
 
 
 @pytest.mark.thorough
