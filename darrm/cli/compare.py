@@ -288,8 +288,8 @@ def _show_more(
             console.print("Fixed voters: no total is certified at this delta: that of the affected voters is larger.")
         if problem.delta > 0 and any(entry.within and math.isinf(entry.total) for entry in entries):
             console.print(
-                "Infinite: there is no total at so small a delta. Solve and compare with --delta 0: every mechanism that "
-                "is private enough then has a total at every delta. Or pass a larger --total-delta."
+                "Infinite: there is no total at so small a delta. Solve and compare with --delta 0: every mechanism "
+                "that is private enough then has a total at every delta. Or pass a larger --total-delta."
             )
     shown = [entry for entry in entries if entry.within and not entry.setting]  # the paper's
     tables = math.ceil(len(shown) / _ABREAST)
