@@ -105,10 +105,10 @@ class Ledger(LedgerReading):
             labels end when the first budget is spent.
         fallback_epsilon : float, or a list of one for each kind of change, optional
             For labels by a known randomizer: a second budget, (fallback_epsilon, total_delta), which all charges keep
-            if only the affected voters randomize as stated and the others may be any mechanism that learns no vote of
-            others; at least ``total_epsilon``. A charge beyond it is refused. Without it, or infinite, there is none:
-            see `fallback`. A plan keeps twice its ``total_epsilon`` unless it is given another, and its file does not
-            say which.
+            if only the affected voters randomize as stated, the others may be any mechanism that learns no vote of
+            others, and no vote is used twice or decides what to ask, draw again or release; at least ``total_epsilon``.
+            A charge beyond it is refused. Without it, or infinite, there is none: see `fallback`. A plan keeps twice
+            its ``total_epsilon`` unless it is given another, and its file does not say which.
         voters : {"fresh", "fixed"}
             No default, unless the rule is "exact" and all voters of the design are non-private; see
             `darrm.accounting.compose`. Fixed voters are one set of voters, whose cost is charged once for all their

@@ -21,6 +21,7 @@ from darrm.accounting.search import max_queries
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.errors import BudgetError, InputError
 from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import OF_ANY_OTHERS
 from darrm.problem.limits import adjacency_text
 
 _NEIGHBOURS = "replace-one"
@@ -118,7 +119,7 @@ def _second_budget(given: Any, total: Any, design: object, voters: str) -> Any:
     if voters == "fixed" or (design is not None and not (problem is not None and problem.known)):
         raise InputError(
             f"fallback_epsilon is for labels of fresh voters by a known randomizer. Got {given!r} for others. Leave it "
-            "out: the total holds for any voters."
+            "out: the total rests on no randomizer."
         )
     if problem is None or not (isinstance(given, list | tuple) or isinstance(total, list)):
         return checked_fallback(given, total)
@@ -161,8 +162,8 @@ def _check_pays(state: State, account: Labels | NoisyLabels, design: Any) -> Non
         )
     if state.fallback_epsilon is not None and rules.remaining(state, account) == 0:
         raise BudgetError(
-            f"A second budget of {shown(state.fallback_epsilon)} does not cover one label of this design, if only the "
-            "affected voters randomize as stated. Raise fallback_epsilon, or plan a design for it."
+            f"A second budget of {shown(state.fallback_epsilon)} does not cover one label of this design, if "
+            f"{OF_ANY_OTHERS}. Raise fallback_epsilon, or plan a design for it."
         )
 
 

@@ -200,11 +200,11 @@ class LedgerReading:
         return {name: Balance(kind.total_epsilon, kind.total_delta, *rules.spent(kind)) for name, kind in kinds.items()}
 
     def fallback(self) -> dict[str, float]:
-        """The cumulative privacy loss if only affected voters draw votes by the known randomizer that is stated.
+        """The cumulative privacy loss if only the affected voters draw votes by the known randomizer that is stated.
 
-        The voters that are not affected may then be any mechanism of their epsilon. This holds only if the charges, and
-        the number of each, do not depend on what was released. If they do, the second budget is guaranteed in place of
-        it, where the ledger has one (`create`).
+        The others may be any mechanism that learns no vote of others, and no vote is used twice or decides what to ask,
+        draw again or release. This holds only if the charges, and the number of each, do not depend on what was
+        released. If they do, the second budget is guaranteed in place of it, where the ledger has one (`create`).
 
         Returns
         -------

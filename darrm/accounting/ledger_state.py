@@ -16,7 +16,7 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import for_each_kind
 from darrm.design.content import problem_in_file
 from darrm.errors import InputError
-from darrm.problem.groups import plain_values
+from darrm.problem.groups import OF_ANY_OTHERS, plain_values
 from darrm.problem.limits import adjacency_text
 from darrm.storage.sealed_json import checked_form, finite
 
@@ -68,7 +68,7 @@ class State:
     rows: int = 0  # digests of ids, tags and kept labels; 0 also where an earlier darrm did not count them
     streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
     again: int = 0  # labels of fresh voters whose rows had a label before: the budget must cover the votes themselves
-    fallback_epsilon: Any = None  # with known randomizers: a second budget, if others may be any mechanism
+    fallback_epsilon: Any = None  # with known randomizers: a second budget, if `OF_ANY_OTHERS`
     noisy: dict[str, NoisyLabels] = field(default_factory=dict)
 
     @property
@@ -217,7 +217,7 @@ def _account(kind: str, content: str) -> Any:
 
 def checked_fallback(epsilon: object, total: float) -> float:
     """The second budget of a ledger, at least the first."""
-    hint = "Pass the total of all charges if other voters may be any mechanism, e.g. twice total_epsilon."
+    hint = f"Pass the total of all charges if {OF_ANY_OTHERS}, e.g. twice total_epsilon."
     return real("fallback_epsilon", epsilon, total, ends="[)", hint=hint)
 
 

@@ -87,7 +87,7 @@ class OneLabel:
         return ((self.problem, self.table), *fewer)
 
     def of_any_voters(self) -> OneLabel:
-        """The label where voters of a known randomizer may be any mechanism of the same epsilon."""
+        """The label of the same votes where no randomizer is known."""
         return OneLabel(any_voters(self.problem), self.table, self.fewer, certified=False)
 
     @property
@@ -208,7 +208,7 @@ def for_each_kind(problem: AnyProblem, name: str, given: float | Sequence[float]
 
 
 def certified_of_any_voters(problem: AnyProblem, table: Array) -> AnyProblem:
-    """The problem where voters of a known randomizer may be any mechanism, with what is certified of a table then.
+    """The problem where no randomizer is known, with what is certified of a table then.
 
     Raises
     ------

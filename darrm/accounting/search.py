@@ -49,8 +49,7 @@ class Budget:
         The `time.monotonic` at which the search and what follows it end; searches run under
         `darrm.numerics.deadline.ends_at` of it, and each cost ends them so much sooner that there is time for the rest.
     fallback : float
-        With a known randomizer: the budget of all labels, at the same delta, if voters that are not affected may be any
-        mechanism of their epsilon.
+        With a known randomizer: the budget of all labels, at the same delta, if `darrm.problem.groups.OF_ANY_OTHERS`.
     of : mapping from str to float
         Where each group has a budget of its own, that of each kind of change, at the same delta. ``epsilon`` is then
         the largest, and the share of ``fallback`` in it is that of every kind.
@@ -119,7 +118,7 @@ class Budget:
         return most
 
     def fallback_total(self, release: AnyRelease) -> float:
-        """`total` if voters that are not affected may be any mechanism of their epsilon."""
+        """`total` if `darrm.problem.groups.OF_ANY_OTHERS`."""
         return self.total(one_label(release).of_any_voters())
 
     def totals(self, release: AnyRelease) -> dict[str, float]:

@@ -53,7 +53,9 @@ class Entry:
         Cumulative privacy loss: all labels together are certified (total, total_delta)-DP. Infinite if no epsilon is
         certified.
     fallback : float
-        With a known randomizer: the total if voters that are not affected may be any mechanism of their epsilon.
+        With a known randomizer: the total if only the affected voters randomize as stated, the others may be any
+        mechanism that learns no vote of others, and no vote is used twice or decides what to ask, draw again or
+        release.
     within : bool
         Whether ``total``, and ``fallback`` if that has a budget, are within the budget of the comparison; for one
         release, whether the certificate holds.
@@ -171,7 +173,7 @@ class Comparison:
     voters : {"fresh", "fixed", ""}
         Empty for one release.
     fallback_epsilon : float
-        With a known randomizer: the budget if voters that are not affected may be any mechanism; infinite if none.
+        With a known randomizer: the budget of each ``fallback``, under the conditions of that; infinite if none.
     assumption : str
         With a known randomizer: the assumption on which all figures rest but ``fallback``; empty for other voters.
     cost_at_least : float

@@ -53,9 +53,9 @@ def _missing(given: Given) -> list[str]:
 @click.option(
     "--fallback-epsilon",
     type=common.Numbers(),
-    help="With a known randomizer: a second budget, total epsilon of all charges if voters that are not affected may "
-    "be any mechanism; E1,E2,... for each group. A charge beyond it is refused [none; that of darrm plan is twice "
-    "--total-epsilon, unless it is given another].",
+    help=f"With a known randomizer: a second budget, total epsilon of all charges, if {OF_ANY_OTHERS}; E1,E2,... for "
+    "each group. A charge beyond it is refused [none; that of darrm plan is twice --total-epsilon, unless it is given "
+    "another].",
 )
 @common.choice(
     "--rule",

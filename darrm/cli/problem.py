@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from darrm.cli import common
+from darrm.problem.groups import OF_ANY_OTHERS
 from darrm.show import wording
 from darrm.show.typed import GOALS, GROUP, goals, take_decision
 
@@ -40,8 +41,8 @@ randomizer_options = common.options(
 )
 fallback_option = common.number(
     "--fallback-epsilon",
-    "With --randomizer: total epsilon of all labels, in nats, if voters that are not affected may be any mechanism "
-    "that learns no vote of others; inf for none [twice --total-epsilon].",
+    f"With --randomizer: total epsilon of all labels, in nats, if {OF_ANY_OTHERS}; inf for none [twice "
+    "--total-epsilon].",
 )
 none_option = common.number(
     "--none",

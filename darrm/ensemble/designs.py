@@ -132,7 +132,7 @@ def checked_colluders(colluders: object, K: int, overlap: int) -> int | None:
 
 
 def fallback_of(colluders: int | None, epsilon: float) -> float:
-    """The budget of labels if only the affected voters randomize as stated, as `darrm.plan` chooses it."""
+    """The budget of labels if `OF_ANY_OTHERS`, as `darrm.plan` chooses it."""
     return math.inf if colluders is None else FALLBACK * epsilon
 
 

@@ -70,10 +70,11 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Fresh: all guarantees of labels rest on the randomized response of all voters but this number, whose votes may
         be known to somebody else, or who see the labels and may try to learn. ``privacy_.assumption`` says it, and
         docs/known_randomizers.md lists what must hold. Labels then need less noise. Records at colluders have no
-        guarantee. The labels are within twice ``total_epsilon`` too if only the affected voters randomize as stated,
-        and with ``m`` one label within twice m epsilon; a ledger that was created elsewhere keeps its own budgets.
-        ``privacy_.otherwise`` is that total. If not given,
-        the votes of other voters protect nothing, and other voters may do anything.
+        guarantee. The labels are within twice ``total_epsilon`` too, and with ``m`` one label within twice m epsilon,
+        if only the affected voters randomize as stated, the others may be any mechanism that learns no vote of others,
+        and no vote is used twice or decides what to ask, draw again or release; a ledger that was created elsewhere
+        keeps its own budgets. ``privacy_.otherwise`` is that total. If not given, the votes of other voters protect
+        nothing.
     total_epsilon, total_delta : float
         Budget for all labels; required except for fixed voters. For fixed voters `fit` raises if total_epsilon would be
         exceeded, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are added up,

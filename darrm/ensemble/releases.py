@@ -62,8 +62,9 @@ class EnsemblePrivacy:
         `fit`; for prefitted voters, the number that one record affects.
     otherwise : float or None
         With ``colluders``: the total epsilon of ``queries`` labels of each copy at ``delta``, an upper bound, if only
-        the affected voters randomize as stated and the others may be any mechanism that learns no vote of others.
-        Infinite if there is none at that delta; None without ``colluders``, or for any number of labels.
+        the affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and no
+        vote is used twice or decides what to ask, draw again or release. Infinite if there is none at that delta; None
+        without ``colluders``, or for any number of labels.
     """
 
     epsilon: float
@@ -184,7 +185,7 @@ def _otherwise(design: Design, queries: int | None, delta: float, copies: int) -
 
 
 def _of_any_voters(design: Design) -> OneLabel:
-    """The label where voters may be any mechanism, with the guarantee that is certified then."""
+    """The label where no randomizer is known, with the guarantee that is certified then."""
     return OneLabel(certified_of_any_voters(design.problem, design.table), design.table, {})
 
 
@@ -200,8 +201,8 @@ def budget_of(
 ) -> Budget:
     """The budget by exact adaptive composition: in memory for the given ``copies``, or in the ledger at ``path``.
 
-    Labels counted in memory, or in a ledger that is created, are also within (fallback, total_delta) where voters may
-    be any mechanism; an existing ledger keeps the budgets with which it was created.
+    Labels counted in memory, or in a ledger that is created, are also within (fallback, total_delta) if
+    `OF_ANY_OTHERS`; an existing ledger keeps the budgets with which it was created.
     """
     if path is not None:
         return ledger_budget(design, total_epsilon, total_delta, path, create=create, fallback=fallback)

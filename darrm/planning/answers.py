@@ -92,7 +92,8 @@ class Plan:
         votes is not known.
     fallback_epsilon, fallback : float
         With a known randomizer: the second budget, and the total epsilon of all labels, at ``total_delta``, if only the
-        affected voters randomize as stated and the others may be any mechanism that learns no vote of others. Else NaN.
+        affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and no vote
+        is used twice or decides what to ask, draw again or release. Else NaN.
     of : mapping from str to OfKind
         Where each group has a budget of its own, ``total_epsilon``, ``spent`` and ``fallback`` of each kind of change,
         such as ``of["group 1"]``; those of the plan are then the largest. Empty if all changes have one budget.

@@ -20,7 +20,7 @@ from darrm.numerics.printed import counted
 from darrm.objectives import Objective
 from darrm.planning.setting import Setting, randomized
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.groups import VoterGroup
+from darrm.problem.groups import OF_ANY_OTHERS, VoterGroup
 from darrm.problem.limits import adjacency_text
 from darrm.problem.randomizers import RESPONSE
 
@@ -185,9 +185,9 @@ def _fallback(epsilon: float | None, groups: Sequence[VoterGroup], total: float)
     if not known:
         raise InputError(
             f"fallback_epsilon is for voters of a known randomizer. Got {epsilon!r}, and no randomizer. Leave it out: "
-            "the total holds for any voters."
+            "the total rests on no randomizer."
         )
-    hint = "Pass the total if other voters may be any mechanism, e.g. twice total_epsilon, or math.inf for none."
+    hint = f"Pass the total if {OF_ANY_OTHERS}, e.g. twice total_epsilon, or math.inf for none."
     return real("fallback_epsilon", epsilon, total, ends="[]", hint=hint)
 
 

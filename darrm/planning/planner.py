@@ -110,8 +110,9 @@ def plan(
         change in group g alone costs at most (total_epsilon[g], total_delta).
     fallback_epsilon : float > 0, nats, default twice ``total_epsilon``
         With a known randomizer: a second budget, (fallback_epsilon, total_delta), which the same labels keep if only
-        the affected voters randomize as stated and the others may be any mechanism that learns no vote of others.
-        ``math.inf`` asks for none. If it is not known which assumption holds, claim this budget alone.
+        the affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and no
+        vote is used twice or decides what to ask, draw again or release. ``math.inf`` asks for none. If it is not known
+        which assumption holds, claim this budget alone.
     voters : {"fresh", "fixed"}
         No default, unless all voters are non-private: then it makes no difference. See `darrm.accounting.compose`.
     max_affected : int

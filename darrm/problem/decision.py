@@ -215,7 +215,7 @@ def decision_by(model: VoterModel, epsilon: Any, delta: Any = 0.0) -> DecisionPr
 
 
 def any_voters(problem: AnyProblem) -> AnyProblem:
-    """The problem where voters of a known randomizer may be any mechanism of the same epsilon: the assumption fails."""
+    """The problem where no randomizer is known: the assumption on known ones fails."""
     if isinstance(problem, MajorityProblem) or not problem.known:
         return problem
     return replace(problem, groups=tuple(but(group, randomizer=None, colluders=0) for group in problem.groups))

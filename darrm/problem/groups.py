@@ -117,8 +117,8 @@ class VoterGroup:
             others = _colluders(colluders, count)
         elif colluders:
             raise InputError(
-                "colluders is for voters of a known randomizer. Got no randomizer: any voters of this epsilon are "
-                f"covered, whoever colludes. Leave colluders out, or pass randomizer={RESPONSE!r}."
+                "colluders is for voters of a known randomizer. Got no randomizer: the guarantee rests on none "
+                f"then. Leave colluders out, or pass randomizer={RESPONSE!r}."
             )
         if max_affected is None:
             max_affected = count - others

@@ -103,7 +103,7 @@ def spent(state: State) -> tuple[float, float]:
 
 @usual_arithmetic
 def fallback(state: State) -> float | None:
-    """The epsilon of all charges if voters that are not affected may be any mechanism, rounded up.
+    """The epsilon of all charges if `darrm.problem.groups.OF_ANY_OTHERS`, rounded up.
 
     At the total delta, for charges that do not depend on releases; infinite if none is certified there. None if no
     charged label rests on a known randomizer.

@@ -1,7 +1,6 @@
-"""The second budget of a ledger: for the case that only the affected voters randomize as stated.
+"""The second budget of a ledger: for the case that `darrm.problem.groups.OF_ANY_OTHERS` alone holds.
 
-Voters that are not affected may then be any mechanism. Each rule counts the same charges once more, without the
-assumption on known randomizers, under this budget.
+Each rule counts the same charges once more, without the assumption on known randomizers, under this budget.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def _otherwise(state: State, account: Account) -> Iterator[tuple[State, Labels |
 
 
 def of_any_voters(account: Labels) -> Labels:
-    """The account where voters of a known randomizer may be any mechanism, which is certified once."""
+    """The account where no randomizer is known, which is certified once."""
     if not account.problem.known:
         return account
     if account.name not in _OF_ANY:
