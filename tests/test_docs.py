@@ -15,6 +15,7 @@ from cases import thorough
 
 import darrm
 from darrm.cli import app
+from darrm.problem.groups import OF_ANY_OTHERS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -110,3 +111,13 @@ def test_commands_have_the_options_they_are_shown_with(page: Path) -> None:
         for word in words[1:]:
             if word.startswith("--") and word != "--help":
                 assert word.split("=")[0] in known, f"{page.name}: {line}"
+
+
+def test_who_may_be_any_mechanism_stands_with_all_that_it_needs() -> None:
+    """Others that copy the affected vote, or rows that are released by it, show that vote at every label."""
+    needed, wrong = OF_ANY_OTHERS.partition("the others ")[2], []
+    for path in (ROOT / "README.md", *PAGES, *(ROOT / "darrm").rglob("*.py")):
+        text = " ".join(re.sub(r'\\n|["#>]', " ", path.read_text(encoding="utf-8")).split())
+        if text.count("may be any mechanism") != text.count(needed):
+            wrong.append(path.name)
+    assert wrong == ["groups.py"]  # where these words are put together
