@@ -20,10 +20,10 @@ def release(night: date) -> int:
         print(f"{votes} is missing.", file=sys.stderr)
         return 2
     if not key.exists():
-        made = subprocess.run([*DARRM, "key", str(key)])
-        if made.returncode:
+        made = subprocess.run([*DARRM, "key", str(key)], stderr=subprocess.PIPE, text=True)
+        if made.returncode and not key.exists():  # else another run made it: a key with a name is whole
+            print(made.stderr, end="", file=sys.stderr)
             return made.returncode
-    new = not out.exists()
     command = [*DARRM, "release", "design.json", "--votes", str(votes), "--out", str(out), "--overwrite"]
     command += ["--ledger", "ledger.db", "--key", str(key), "--note", str(night), "--json", "--log-json"]
     ended = subprocess.run(command, stdout=subprocess.PIPE)
@@ -32,8 +32,9 @@ def release(night: date) -> int:
     answer = json.loads(ended.stdout)
     left = answer["left"]
     print(f"{night}: {answer['labels']} labels, {answer['charged']} charged, left: {'any' if left is None else left}")
-    if new and not answer["charged"]:
-        print("Every id was charged before: are these the votes of another night?", file=sys.stderr)
+    if not answer["charged"]:
+        print("All were charged before, and are written again: by the key the same labels, byte for byte.")
+        print("If no other run released this night, these are the votes of another night.")
     if left is not None and left < 7 * answer["labels"]:
         print("The budget ends within a week." if left else "The budget is spent.", file=sys.stderr)
     return 0

@@ -8,6 +8,7 @@ import sys
 from datetime import date
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from scripts import COMMAND
 
 import darrm
 from darrm.accounting import Ledger
+from darrm.mechanisms import LabelKey
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "nightly.py"
 
@@ -31,14 +33,43 @@ def test_what_is_no_date_is_refused(
     assert capsys.readouterr().err.splitlines() == [said]
 
 
-@pytest.mark.thorough
-def test_a_night_is_charged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def loaded() -> Any:
     spec = spec_from_file_location("nightly", SCRIPT)
     assert spec is not None and spec.loader is not None  # noqa: PT018
     script: Any = module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["by another run", "by none"])
+def test_a_key_that_another_run_makes_meanwhile_is_used(
+    made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, commands = loaded(), []
+    monkeypatch.chdir(tmp_path)
+    for name in ("keys", "votes"):
+        Path(name).mkdir()
+    Path("votes/2026-11-28.csv").touch()
+
+    def run(command: list[str], **_: Any) -> CompletedProcess[str]:
+        commands.append(command[len(script.DARRM)])
+        if commands[-1] == "release":
+            return CompletedProcess(command, 0, '{"labels": 1, "charged": 1, "left": null}')
+        if made:
+            LabelKey.create(command[-1])
+        return CompletedProcess(command, 2, "", "darrm: why not\n")
+
+    monkeypatch.setattr(script.subprocess, "run", run)
+    assert script.release(date(2026, 11, 28)) == (0 if made else 2)
+    assert commands == ["key", "release"][: 1 + made]
+    assert capsys.readouterr().err == ("" if made else "darrm: why not\n")
+
+
+@pytest.mark.thorough
+def test_a_night_is_charged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = loaded()
     script.DARRM = [script.DARRM[0], COMMAND]
     monkeypatch.chdir(tmp_path)
     for name in ("keys", "votes", "labels"):
@@ -58,13 +89,14 @@ def test_a_night_is_charged_once(
     assert script.release(first) == 0
     assert Path(f"labels/{first}.csv").read_bytes() == labels
     out, err = capfd.readouterr()
-    assert out.splitlines() == [f"{first}: 2 labels, {n} charged, left: 1" for n in (2, 0)]
+    said = [f"{first}: 2 labels, {n} charged, left: 1" for n in (2, 0)]
+    assert [line for line in out.splitlines() if "charged," in line] == said
+    assert out.count("All were charged before, and are written again") == 1
     assert "The budget ends within a week." in err
-    assert "another night" not in err
     wrong = date(2026, 11, 27)
     Path(f"votes/{wrong}.csv").write_bytes(Path(f"votes/{first}.csv").read_bytes())
     assert script.release(wrong) == 0
-    assert "are these the votes of another night?" in capfd.readouterr().err
+    assert "these are the votes of another night" in capfd.readouterr().out
     Path(f"labels/{wrong}.csv").unlink()
     assert script.release(second) == 3
     assert json.loads(capfd.readouterr().err.splitlines()[-1])["code"] == "budget-spent"
