@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from string import ascii_lowercase
 
 from darrm.errors import InputError
 from darrm.problem.voter_names import compared
@@ -78,11 +79,14 @@ def check_once(names: Sequence[str], source: object) -> None:
             own = name.removesuffix(one)
             if not own or not name.endswith(one) or own + other not in first:
                 continue
-            if one != "_x" or f"{own}_z" not in first:  # three of a kind come from no join
-                raise InputError(
-                    f"{source} has columns {name} and {own}{other}: either {own} stood there twice in tables that were "
-                    f"read or joined before, or these are two voters. Delete one, or call {own}{other} otherwise."
-                )
+            if one[1:] == "x" and sum(own + one[0] + letter in first for letter in ascii_lowercase) > 2:
+                continue  # of a, b, ..., x, y: three of a kind come from no join
+            raise InputError(
+                f"{source} has columns {name} and {own}{other}: either {own} stood there twice in tables that were "
+                f"read or joined before, or these are two voters. Delete one, or call {own}{other} otherwise. To keep "
+                "the names of two voters, name the columns of all (darrm release --columns, in Python voters=), or "
+                "take a design that names its voters."
+            )
 
 
 def check_wide(names: Sequence[str], n_votes: int, K: int | None, source: object) -> None:

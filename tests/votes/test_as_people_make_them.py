@@ -142,7 +142,8 @@ CASES: dict[str, Case] = {
     "numbers of columns beside an id": Case(
         {"id": ["a", "b"], "1": [0, 1], "0": [1, 1]}, [[0, 1], [1, 1]], ["a", "b"], K=2
     ),
-    "three that no join made": Case(pd.DataFrame([[0, 1, 1]], columns=["v_x", "v_y", "v_z"]), [[0, 1, 1]]),
+    "three that no join made": Case(pd.DataFrame([[0, 1, 1]], columns=["v_a", "v_x", "v_y"]), [[0, 1, 1]]),
+    "three that no join of R made": Case(pd.DataFrame([[0, 1, 1]], columns=["v.x", "v.y", "v.z"]), [[0, 1, 1]]),
     "a right one beside a left one": Case(pd.DataFrame([[0, 1, 1]], columns=["v_left", "v_right", "x_y"]), [[0, 1, 1]]),
     "a column without a name behind": Case(rows(**{"Unnamed: 3": [NaN, NaN]}), READ),
     # Refused: rows
@@ -197,7 +198,10 @@ CASES: dict[str, Case] = {
     ),
     "a voter twice that a join of pandas renamed": Case(
         pd.DataFrame({"id": ["a"], "v1": [0], "v2": [1]}).merge(pd.DataFrame({"id": ["a"], "v2": [1]}), on="id"),
-        "columns v2_x and v2_y: either v2 stood there twice",
+        "columns v2_x and v2_y: either v2 stood there twice.*To keep the names of two voters, .*--columns",
+    ),
+    "two voters twice that a join of pandas renamed": Case(
+        pd.DataFrame([[0, 1, 1, 0]], columns=["v_x", "w_x", "v_y", "w_y"]), "columns v_x and v_y: either v", K=4
     ),
     "a voter twice that a join of polars renamed": Case(
         pd.DataFrame([[0, 1, 1]], columns=["v1", "v2", "v2_right"]),
