@@ -201,8 +201,8 @@ def for_each_kind(problem: AnyProblem, name: str, given: float | Sequence[float]
     several = isinstance(given, list | tuple)
     if several and (len(kinds) == 1 or len(given) != len(kinds)):  # type: ignore[arg-type]
         many = f", or a list of {len(kinds)}: {', '.join(kinds)}" * (len(kinds) > 1)
-        once = " Run once for each total." * name.endswith("epsilon")
-        raise InputError(f"{name} must be a number{many}. Got {shown(given)}.{once}")
+        hint = " Pass one: several are for a design with a limit for each group." * name.endswith("epsilon")
+        raise InputError(f"{name} must be a number{many}. Got {shown(given)}.{hint}")
     each: list[float] = list(given) if several else [given] * len(kinds)  # type: ignore[arg-type,list-item]
     return dict(zip(kinds, each, strict=True))
 

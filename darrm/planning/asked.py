@@ -164,7 +164,8 @@ def budget_of(
     if each and (G == 1 or G not in (len(each), len(each) - 1)):
         several = f", or a list of {G}, one for each group" * (G > 1)
         raise InputError(
-            f"total_epsilon must be a number{several}. Got {shown(total_epsilon)}. Run once for each total."
+            f"total_epsilon must be a number{several}. Got {shown(total_epsilon)}. Each of several budgets belongs to "
+            "a group of voters: pass as many groups (--group), or run once for each total."
         )
     return replace(budget, fallback=_fallback(fallback_epsilon, groups, budget.epsilon)), each
 

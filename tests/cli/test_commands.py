@@ -86,15 +86,22 @@ def test_a_comparison_at_one_total_says_who_sees_what(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "said"),
     [
-        "budget --noisy-max 40 --total-delta 1e-5",
-        "plan --K 5 --epsilon 1 --base-accuracy .8 --max-affected 1 --queries 3 --total-delta 1e-5 --voters fresh",
+        ("budget --noisy-max 40 --total-delta 1e-5", "Run once for each total."),
+        (
+            "plan --K 5 --epsilon 1 --base-accuracy .8 --max-affected 1 --queries 3 --total-delta 1e-5 --voters fresh",
+            "Each of several budgets belongs to a group of voters: pass as many groups (--group), or run once for each "
+            "total.",
+        ),
     ],
+    ids=["noisy max", "one group"],
 )
-def test_several_totals_are_several_runs(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_several_totals_are_several_runs_or_of_groups(
+    capsys: pytest.CaptureFixture[str], command: str, said: str
+) -> None:
     assert main([*command.split(), "--total-epsilon", "2,4,8"]) == 2
-    assert "Got [2, 4, 8]. Run once for each total.\n" in capsys.readouterr().err
+    assert f"Got [2, 4, 8]. {said}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["solve", "verify", "compare"])
