@@ -336,7 +336,7 @@ def _of_one_label(made: Design | Noisy, *, in_ledger: bool) -> tuple[dict[str, A
         return guarantee, how, ""
     from darrm.show import classes
 
-    return guarantee, how, f"{classes.warning(made)} darrm solve --ordered forbids it."
+    return guarantee, how, classes.warning(made)
 
 
 def _of_kinds(problem: Any, number: Callable[[Any], float]) -> float | dict[str, float]:

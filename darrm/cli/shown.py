@@ -24,7 +24,7 @@ def show(design: Design, *, from_file: bool = False) -> None:
     if design.reversals:  # first: below a table of thirty lines nobody sees that 98 against 3 may lose
         from darrm.show import classes
 
-        console.print(f"{classes.warning(design)} --ordered forbids it.")
+        console.print(classes.warning(design))
     of_gamma = design.encoding.name == "gamma"
     of_groups = {1: _bars, 2: _grid}.get(len(problem.groups), _no_table)
     (_chart if of_gamma else of_groups if problem.binary else _answers)(design, console)

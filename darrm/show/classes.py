@@ -146,7 +146,15 @@ def reversals(design: Design) -> str:
 def warning(design: Design) -> str:
     """Reversals in a sentence for whoever solves or releases; nothing if there are none."""
     said = reversals(design)
-    return said and f"Note: {said[0].lower()}{said[1:]}, which lowers the expected cost elsewhere."
+    return said and (
+        f"Note: {said[0].lower()}{said[1:]}, which lowers the expected cost elsewhere. darrm {maker(design)} --ordered "
+        "forbids it."
+    )
+
+
+def maker(design: Design) -> str:
+    """The command, or the function, that made a design, and makes another one in its place."""
+    return "plan" if design.planned_for else "solve"
 
 
 def answers_of(names: Sequence[str], answers: Sequence[int]) -> str:

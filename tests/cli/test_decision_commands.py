@@ -17,6 +17,8 @@ import darrm
 from darrm.cli import main
 from darrm.cli.problem import take_asked
 from darrm.cli.solve import command
+from darrm.show.classes import warning
+from darrm.show.report.answers import forbids
 from darrm.show.typed import goals
 from darrm.votes import csv as votes_csv
 
@@ -421,6 +423,14 @@ def test_a_release_says_that_clear_votes_can_lose(tmp_path: Path, capsys: pytest
         assert said is not bool(ordered)
 
 
+def test_clear_votes_that_can_lose_name_the_command_that_forbids_it() -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.5)], epsilon=1.5)
+    solved = darrm.solve(problem, objective=darrm.objectives.rule(darrm.objectives.at_least(3), [0.6]))
+    for by, design in (("solve", solved), ("plan", solved.for_plan("fresh"))):
+        assert warning(design).endswith(f" darrm {by} --ordered forbids it.")
+        assert f"<code>darrm.{by}(..., ordered=True)</code> forbids it." in forbids(design)
+
+
 def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--group", "5:0.5:0:2", "--group", "1:1", "--accuracy", ".6,.6", "--max-affected", "3"]
     assert (
@@ -431,7 +441,7 @@ def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"^ *8:3 +1\.000000", out, re.MULTILINE)
     assert "the probability that the answer is not that of the rule (at least" in " ".join(out.split())
     assert out.startswith("Note: the cheaper answer is the less likely one at")  # above a long table
-    assert "--ordered forbids it." in " ".join(out.split())
+    assert "darrm solve --ordered forbids it." in " ".join(out.split())
     assert main(["solve", *options, "--total-epsilon", "1"]) == 0
     assert "affects at most 3 voters, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
 

@@ -10,13 +10,13 @@ from darrm.numerics.printed import counted
 from darrm.objectives import OfVoters, Paper, Truth
 from darrm.planning.comparison import beside
 from darrm.show import wording
+from darrm.show.classes import maker
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
 from darrm.show.report import sections
 from darrm.show.report.sections import figure
 
 NAMED = 8  # vectors of votes in a sentence
 NO_REVERSALS = "The label that costs more is never the likelier one, at any counts."
-FORBIDS = (element("code", "darrm.solve(..., ordered=True)"), " forbids it.")
 OTHERS = "simpler decision rules"
 _MOST_CLASSES = 8  # that have a column each for what is assumed
 _FEWER = ", then those of fewer voters in the order of the file"
@@ -30,6 +30,11 @@ def answer(design: Design, number: int) -> str:
     problem = design.problem
     name = problem.answers[number]
     return name if isinstance(problem.classes, int) or number == problem.n_classes else f"“{name}”"
+
+
+def forbids(design: Design) -> Markup:
+    """How to get a design without reversals."""
+    return join([element("code", f"darrm.{maker(design)}(..., ordered=True)"), " forbids it."])
 
 
 def cell(design: Design, number: int, before: str = "") -> Markup:

@@ -16,7 +16,7 @@ from darrm.show.markup import Markup, element, join, number, paragraph, picture,
 from darrm.show.plots_classes import caption
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
-from darrm.show.report.answers import FORBIDS, NO_REVERSALS, answer, failures, of_all
+from darrm.show.report.answers import NO_REVERSALS, answer, failures, forbids, of_all
 from darrm.show.report.sections import folded
 from darrm.show.report.worst_classes import WorstClasses, says, set_chances, work_out_classes
 from darrm.show.wording import listed
@@ -72,7 +72,7 @@ def _reversals(design: Design) -> Markup:
     if not design.reversals:
         return paragraph(NO_REVERSALS, class_="note")
     gives_up = ". This lowers the expected cost elsewhere. "
-    return paragraph(classes.reversals(design), gives_up, *FORBIDS, class_="note")
+    return paragraph(classes.reversals(design), gives_up, forbids(design), class_="note")
 
 
 def certificate(design: Design) -> Markup:

@@ -14,7 +14,7 @@ from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, template, var
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
-from darrm.show.report.answers import FORBIDS, NAMED, NO_REVERSALS, answer, cell, failures, of_all
+from darrm.show.report.answers import NAMED, NO_REVERSALS, answer, cell, failures, forbids, of_all
 from darrm.show.report.sections import folded
 from darrm.show.report.worst_case import work_out_groups
 from darrm.show.wording import listed
@@ -78,7 +78,7 @@ def _reversals(design: Design) -> Markup:
     return paragraph(
         f"At {len(at)} of {design.table.size} counts the label that costs more is the likelier one: at {where}.{often} "
         "This lowers the expected cost elsewhere. ",
-        *FORBIDS,
+        forbids(design),
         class_="note",
     )
 
