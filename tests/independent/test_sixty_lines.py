@@ -45,7 +45,7 @@ def verdict(content: dict[str, Any], folder: Path) -> tuple[int, str, str]:
     path = folder / "content.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     ended = subprocess.run([sys.executable, "-I", SCRIPT, path], capture_output=True, text=True)
-    return ended.returncode, ended.stdout, ended.stderr
+    return ended.returncode, re.sub(r"^[1-9]\d* cases, some ms each\n", "", ended.stdout), ended.stderr
 
 
 def forged(content: dict[str, Any]) -> list[dict[str, Any]]:
@@ -220,6 +220,12 @@ def test_a_problem_that_cannot_be_is_not_judged(tmp_path: Path, name: str, value
     status, said, error = verdict(content, tmp_path)
     assert (status, said) == (1, "")
     assert "whole" in error
+
+
+def test_it_says_before_how_many_cases_it_checks(tmp_path: Path) -> None:
+    darrm.solve(K=3, m=1, epsilon=0.5, Delta=1e-3).save(tmp_path / "design.json")
+    ended = subprocess.run([sys.executable, "-I", SCRIPT, tmp_path / "design.json"], capture_output=True, text=True)
+    assert ended.stdout == "120 cases, some ms each\nIt holds.\n"  # multisets of 3 of 8 corners
 
 
 def test_it_is_short_and_plain() -> None:
