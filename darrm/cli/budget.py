@@ -60,8 +60,8 @@ def command(
     """Compute the certified total epsilon of --queries labels, or the number of labels that --total-epsilon covers.
 
     The voters are those of FILE, with --randomizer and --colluders as planned or solved. For a known randomizer the
-    total if voters that are not affected may be any mechanism is printed too; darrm ledger create --fallback-epsilon
-    keeps that one within a budget.
+    second total is printed too, with all that it rests on; darrm ledger create --fallback-epsilon keeps that one within
+    a budget.
     """
     from darrm.accounting.composition import compose
     from darrm.accounting.releases import checked_voters
