@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,12 @@ from darrm.numerics.deadline import check_time
 
 _U = 2.0**-53
 _TINY = 1e-300  # above the underflow of one step
-_AT_ONCE = 2**17  # number of sums over choices, or of values of V in them, held in memory at once
+_AT_ONCE = 2**16  # number of sums over choices held in memory at once
 _MARGIN = 1e-12  # relative; above the rounding of corners
-_COLUMNS = 128  # least number of sums for one choice held at once
+_COLUMNS = 256  # least number of sums for one choice held at once
 _KEPT = 2**21
 _ROWS = 64  # largest number of choices whose sums are held at once
-_SHARED = 8  # places for each term, up to which choices share windows: a product of matrices is some ten times as quick
+_DENSE = 26  # places for each term of a choice, up to which a dense matrix is about as quick as a sparse one
 _DIRECT = 4096  # largest grid size for direct convolution, without the error of an FFT
 _SMALLEST = 1e-280  # above it, underflow of a probability is below its rounding
 
@@ -86,37 +86,33 @@ class _Terms(NamedTuple):
 
 
 class _Sums:
-    """The sums for all choices, by factors and the windows of V that begin at the places of their terms.
+    """The sums for all choices, as a matrix times the windows of V that begin at ``places``.
 
-    Choices that have most places in common share their windows; else each has its own. The library of linear algebra
-    may add terms in any order: a sum of n of them errs by n roundings.
+    Terms may be added in any order: a sum of n of them errs by n roundings.
     """
 
     def __init__(self, terms: list[_Terms]) -> None:
         at = np.stack([place for each in terms for place in (each.start, each.start + 1)], axis=1)
         factors = np.stack([factor for each in terms for factor in (each.near, each.far)], axis=1)
         choice, term = np.nonzero(factors)
-        places, column = np.unique(at[choice, term], return_inverse=True)
-        counted = np.bincount(choice, minlength=len(factors))
-        parts = [slice(i, i + _ROWS) for i in range(0, len(factors), _ROWS)]
-        if places.size <= _SHARED * counted.max():
-            matrix = np.zeros((len(factors), places.size))
+        self.places, column = np.unique(at[choice, term], return_inverse=True)
+        shape = len(factors), self.places.size
+        matrix: Any
+        if self.places.size <= _DENSE * np.bincount(choice, minlength=1).max():
+            matrix = np.zeros(shape)
             np.add.at(matrix, (choice, column), factors[choice, term])
-            self._blocks = [(part.start, places[None], matrix[None, part]) for part in parts]
-        else:  # terms that are 0 come last, and most are left out
-            order = np.argsort(factors == 0, axis=1, kind="stable")
-            at, factors = np.take_along_axis(at, order, axis=1), np.take_along_axis(factors, order, axis=1)
-            most = [max(1, int(counted[part].max())) for part in parts]
-            self._blocks = [
-                (part.start, at[part, :end], factors[part, None, :end]) for part, end in zip(parts, most, strict=True)
-            ]
-        _, at, factors = self._blocks[0]
-        self.width = max(_COLUMNS, _AT_ONCE // max(at.size, factors.shape[0] * factors.shape[1]))
+        else:
+            from scipy.sparse import csr_array
+
+            matrix = csr_array((factors[choice, term], (choice, column)), shape=shape)
+        self._blocks = [(i, matrix[i : i + _ROWS]) for i in range(0, len(factors), _ROWS)]
+        self.width = max(_COLUMNS, _AT_ONCE // min(len(factors), _ROWS))
 
     def blocks_of(self, windows: Array, j: int, length: int) -> Iterator[tuple[int, Array]]:
         """Blocks of choices: the first choice, and the sums of the block at ``length`` points from point j on."""
-        for first, at, factors in self._blocks:
-            yield first, (factors @ windows[at + j, :length]).reshape(-1, length)
+        found = windows[self.places + j, :length]
+        for first, block in self._blocks:
+            yield first, block @ found
 
 
 class _Wide:

@@ -106,13 +106,13 @@ def test_answers_that_never_come_take_no_time(monkeypatch: pytest.MonkeyPatch) -
 
     def count(self: adaptive._Sums, terms: list[adaptive._Terms]) -> None:
         sums(self, terms)
-        counted.append(sum(factors.size for _, _, factors in self._blocks))
+        counted.append(sum(int((block != 0).sum()) for _, block in self._blocks))
 
     monkeypatch.setattr(adaptive._Sums, "__init__", count)
     wider = OutcomeRows(*(np.pad(side, ((0, 0), (0, 5))) for side in (rows.P, rows.Q)), rows.rho, rows.cut)
     grid = Grid(0.05, 200)
     shorter, longer = (next(adaptive.upper_bounds(each, grid)).copy() for each in (rows, wider))
-    assert counted[0] == counted[1]
+    assert counted[0] == counted[1] <= 4 * rows.P.size  # near and far, and with D and D' exchanged
     np.testing.assert_allclose(shorter, longer, rtol=1e-14, atol=0)
 
 
