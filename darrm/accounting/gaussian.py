@@ -13,7 +13,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.bisection import edge
 from darrm.numerics.normal import distribution, log_distribution, log_rounding
 
-_ROUNDING = 2.0**-50  # relative, of a sum or a quotient
+_ROUNDING = 2.0**-50  # of a sum or a quotient; and more than ln Phi(37)
 
 
 def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
@@ -35,7 +35,7 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     Returns
     -------
     list of (epsilon, delta)
-        For ``darrm.solve(..., profile=...)``; deltas are rounded down by a relative 1e-9.
+        For ``darrm.solve(..., profile=...)``; deltas are rounded down by more than the rounding of tangents.
 
     Raises
     ------
@@ -60,20 +60,27 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     mu = real("mu", mu, 1e-5, 12, hint="Pass mu of one release, e.g. 0.5.")
     points = whole("points", points, 2, 1000)
     touch = np.linspace(0, mu * mu / 2 + 6 * mu, points)
-    # The tangent in a = e^epsilon at a point of contact: P - a Q.
-    P, Q = distribution(mu / 2 - touch / mu), distribution(-mu / 2 - touch / mu)
-    corners = [(0.0, float(P[0] - Q[0]))]
-    for i in range(points - 1):
-        a = (P[i] - P[i + 1]) / (Q[i] - Q[i + 1])
-        corners.append((math.log(a), float(P[i] - a * Q[i])))
-    corners.append((math.log(P[-1] / Q[-1]), 0.0))
-    return [(epsilon, max(0.0, delta * (1 - 1e-9))) for epsilon, delta in corners]
+    # The tangent in a = e^epsilon at a point of contact, P - a Q, is known up to ``slack`` where it is positive.
+    here, there = _ends(touch, mu)
+    P, Q = distribution(here), distribution(there)
+    slack = 2.0**-52 * (3 * there * there + 64) * P
+    # Corners lie so far to the left of where tangents meet that the value of the right one is below the left one.
+    meet = np.log((P[:-1] - P[1:] - 2 * slack[:-1]) / (Q[:-1] - Q[1:]))
+    least = P[1:] - np.exp(meet) * Q[1:] - slack[1:]
+    corners = [(0.0, P[0] - Q[0] - slack[0]), *zip(meet.tolist(), least, strict=True)]
+    corners.append((math.log(P[-1] / Q[-1]) - float(slack[-1] / P[-1]), 0.0))
+    return [(epsilon, max(0.0, float(delta) * (1 - 1e-9))) for epsilon, delta in corners]
 
 
-def gdp_log_parts(epsilon: float, mu: float | Array) -> tuple[Any, Any]:
+def gdp_log_parts(epsilon: float | Array, mu: float | Array) -> tuple[Any, Any]:
     """log Phi(mu / 2 - epsilon / mu), and the log of e^epsilon Phi(-mu / 2 - epsilon / mu) minus it."""
-    log_here = log_distribution(np.asarray(mu / 2 - epsilon / mu))
-    return log_here, epsilon + log_distribution(np.asarray(-mu / 2 - epsilon / mu)) - log_here
+    log_here, log_there = log_distribution(_ends(epsilon, mu))
+    return log_here, epsilon + log_there - log_here
+
+
+def _ends(epsilon: float | Array, mu: float | Array) -> Array:
+    """mu / 2 - epsilon / mu and -mu / 2 - epsilon / mu."""
+    return np.stack(np.broadcast_arrays(mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu))
 
 
 def gdp_delta(epsilon: float, mu: float | Array) -> Any:
@@ -92,14 +99,14 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 
 def gdp_log_delta(epsilon: float | Array, mu: float | Array) -> Any:
     """The logarithm of `gdp_delta`, rounded up."""
-    here, there = np.asarray(mu / 2 - epsilon / mu), np.asarray(-mu / 2 - epsilon / mu)
-    log_here, log_there = log_distribution(here), log_distribution(there)
-    moved = _ROUNDING * (mu / 2 + epsilon / mu)  # of ``here`` and ``there``, where a logarithm has slope <= 1 + |x|
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows has delta 1 at most
-        slack = log_rounding(here, log_here) + moved * (1 + np.abs(here))
-        loose = slack + _ROUNDING * (1 + epsilon) + log_rounding(there, log_there) + moved * (1 + np.abs(there))
-        difference = np.minimum(0.0, epsilon + log_there - log_here) - loose
-        return np.fmin(0.0, log_here + slack + np.log(-np.expm1(difference)) + _ROUNDING)
+        ends = _ends(epsilon, mu)
+        logs = log_distribution(ends)
+        # ``moved`` of the ends, where a logarithm has slope <= 1 + |x|
+        moved = _ROUNDING * (mu / 2 + epsilon / mu)
+        slack, other = log_rounding(ends, logs) + moved * (1 + np.abs(ends))
+        difference = np.minimum(0.0, epsilon + logs[1] - logs[0]) - (slack + other + _ROUNDING * (1 + epsilon))
+        return np.fmin(0.0, logs[0] + slack + np.log(-np.expm1(difference)) + _ROUNDING)
 
 
 def gdp_holds(epsilon: float | Array, delta: float, mu: float | Array) -> Any:

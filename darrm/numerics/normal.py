@@ -74,11 +74,11 @@ def log_distribution(x: Array) -> Array:
 def log_rounding(x: Array, log: Array) -> Array:
     """The largest error of `log_distribution`, whose value at ``x`` is ``log``.
 
-    That of a logarithm and its terms; and down to -37 that of Phi(-|x|) relative to itself, by its exponents, its value
-    of the table, and sums of 10.
+    That of a logarithm and its terms; between -37 and 37 that of Phi(-|x|) relative to itself, by its exponents, its
+    value of the table, and sums of 10; above, where the value is that at 37, the value itself.
     """
-    tail = np.where(x < -_FAR, 0.0, (3 * x * x + 32) * np.where(x > 0, np.abs(log), 1.0))
-    return np.asarray(2.0**-50 * np.abs(log) + 2.0**-53 * tail)
+    relative = np.where(np.abs(x) <= _FAR, 2.0**-53 * (3 * x * x + 32), x > _FAR)
+    return np.asarray(2.0**-50 * np.abs(log) + relative * np.where(x > 0, np.abs(log), 1.0))
 
 
 @lru_cache(maxsize=1)
