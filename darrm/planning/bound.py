@@ -132,18 +132,20 @@ def _largest(y: Array, queries: int, epsilon: float, delta: float) -> Array:
     mu, mean, spread = gdp_mu(epsilon, delta), queries * y, np.sqrt(queries * y * (1 - y))
     above, other = mean + spread * (epsilon / mu + mu / 2), queries - mean + spread * (epsilon / mu - mu / 2)
     x, rest, grow, allowed = np.ones_like(y), np.zeros_like(y), math.exp(epsilon), delta * _ROUNDING  # rest <= 1 - x
+    at = np.arange(y.size)  # of points whose bounds still move
     for _ in range(_STEPS):
-        k, before = _count(above, queries), (x, rest)
-        most = np.minimum(allowed + grow * np.maximum(betainc(k + 1, queries - k, y), _TINY), 1.0)
-        x = np.fmin(x, betaincinv(k + 1, queries - k, most) * _ROUNDING)  # NaN, if below float64, is no bound
+        k, here, before = _count(above, queries), y[at], (x[at], rest[at])
+        most = np.minimum(allowed + grow * np.maximum(betainc(k + 1, queries - k, here), _TINY), 1.0)
+        up = np.fmin(before[0], betaincinv(k + 1, queries - k, most) * _ROUNDING)  # NaN, if below float64, is no bound
         k = _count(other, queries)
-        least = np.maximum(betainc(k + 1, queries - k, 1 - y) - allowed, 0.0) / grow
-        rest = np.fmax(rest, betaincinv(k + 1, queries - k, least) / _ROUNDING)
-        x, rest = np.minimum(x, 1 - rest + _RESOLUTION), np.maximum(rest, 1 - x - _RESOLUTION)
-        if np.all(before[0] - x <= _CLOSE * x) and np.all(rest - before[1] <= _CLOSE * rest):
+        least = np.maximum(betainc(k + 1, queries - k, 1 - here) - allowed, 0.0) / grow
+        down = np.fmax(before[1], betaincinv(k + 1, queries - k, least) / _ROUNDING)
+        x[at], rest[at] = np.minimum(up, 1 - down + _RESOLUTION), np.maximum(down, 1 - up - _RESOLUTION)
+        at = at[(before[0] - x[at] > _CLOSE * x[at]) | (rest[at] - before[1] > _CLOSE * rest[at])]
+        if not at.size:
             break
         with np.errstate(divide="ignore", invalid="ignore"):
-            up, down = np.log(x) - np.log(y), np.log(rest) - np.log1p(-y)
+            up, down = np.log(x[at]) - np.log(y[at]), np.log(rest[at]) - np.log1p(-y[at])
             above, other = (epsilon - queries * down) / (up - down), (epsilon + queries * up) / (up - down)
     return np.maximum(x, y)
 
