@@ -74,7 +74,8 @@ def _places(chance: Array, other: Array, rho: float, grid: Grid) -> _Places:
 def _choices(rows: OutcomeRows, grid: Grid) -> list[_Places]:
     """The choices for one query, answer by answer: each row, and each row with D and D' exchanged."""
     on, off = np.concatenate([rows.P, rows.Q]), np.concatenate([rows.Q, rows.P])
-    return [_places(on[:, o], off[:, o], rows.rho, grid) for o in range(on.shape[1])]
+    every = _places(on.T.ravel(), off.T.ravel(), rows.rho, grid)
+    return [_Places(*each) for each in zip(*(part.reshape(on.shape[1], -1) for part in every), strict=True)]
 
 
 class _Terms(NamedTuple):
@@ -231,9 +232,8 @@ def upper_bounds(
 
 
 def _first(V: Array, begin: int, most: float) -> int:
-    """The first point from ``begin`` on where V is at most that large, or the last one."""
-    low = V[begin:] <= most
-    return begin + (int(low.argmax()) if low.any() else low.size - 1)
+    """The first point from ``begin`` on where V, which falls, is at most that large, or the last one."""
+    return min(begin + int(np.count_nonzero(V[begin:] > most)), V.size - 1)
 
 
 class Sets(NamedTuple):
