@@ -115,7 +115,7 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
         others += ["no voter learns the votes of others"] * (private != f"{known},")
         others += ["each row of votes is released once"] * once
     if voters is not None and not known:
-        others.append("no vote decides what to ask or release")
+        others.append("no vote decides what to ask, draw again or release")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
     colluders = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
@@ -142,7 +142,7 @@ def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 
         votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
     return (
         f"{what} holds for {votes_alone}, if a change of one record changes {changes}{silent}, every label has new "
-        "noise, and no vote decides what to ask or release."
+        "noise, and no vote decides what to ask, draw again or release."
     )
 
 

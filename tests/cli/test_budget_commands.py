@@ -76,6 +76,7 @@ def test_budget_of_noisy_max_for_any_votes(design_file: Path, capsys: pytest.Cap
     assert main([*noise, "--queries", "5"]) == 0
     assert "5 labels together are (" in (said := " ".join(capsys.readouterr().out.split()))
     assert "any number of votes and classes, if a change of one record changes one vote, or adds" in said
+    assert "no vote decides what to ask, draw again or release" in said
     most = run_json(capsys, *noise, "--total-epsilon", "0.4")["queries"]
     assert main([*noise, "--total-epsilon", "0.4"]) == 0
     assert f"(0.4, 1e-05) covers {most} labels." in capsys.readouterr().out
@@ -97,7 +98,8 @@ def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.Capt
     assert fixed["upper"] < 0.3
     for voters, words in (("fresh", "for adaptively chosen queries"), ("fixed", "or any number of them, are")):
         assert main([*arguments, "--voters", voters]) == 0
-        assert words in " ".join(capsys.readouterr().out.split())
+        assert words in (said := " ".join(capsys.readouterr().out.split()))
+        assert "no vote decides what to ask, draw again or release" in said
 
 
 @pytest.mark.parametrize("planned", ["", "fresh"])
