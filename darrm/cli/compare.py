@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, needed, outputs, totals
+from darrm.cli.needed import Command
 from darrm.cli.problem import cost_option, fallback_option, goal_option, none_option, randomizer_options, take_asked
 from darrm.errors import InputError, SolverError
 from darrm.numerics.printed import counted
@@ -31,7 +32,7 @@ _MANY = "Pass --queries, --total-epsilon and --total-delta too, or leave it out.
 _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 columns
 
 
-@click.command("compare", short_help="Compare mechanisms, for one label or at one privacy budget.")
+@click.command("compare", cls=Command, short_help="Compare mechanisms, for one label or at one privacy budget.")
 @common.majority_options(required=False)
 @click.option(
     "--total-epsilon",

@@ -12,6 +12,7 @@ from typing import IO, Any
 import click
 
 from darrm.cli import common
+from darrm.cli.needed import Command
 from darrm.cli.outputs import AnyOut
 from darrm.errors import InputError
 
@@ -21,7 +22,7 @@ _MOST_NUMBERS = 5_000_000  # in one JSON object
 _CSV, _PROGRAM = ".csv", (".mps", ".lp", ".npz")
 
 
-@click.command("constraints", short_help="List, count or write the constraints of the linear program.")
+@click.command("constraints", cls=Command, short_help="List, count or write the constraints of the linear program.")
 @common.K_option
 @common.number(
     "--voter-delta", "Delta of one voter [0]: above 0 there are 8 corner points, else 4.", "--Delta", default=0.0

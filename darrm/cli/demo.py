@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from darrm.cli import common
+from darrm.cli.needed import Command
 from darrm.cli.plan import plan_values
 from darrm.cli.suggestions import suggest
 from darrm.show import plan_words, wording
@@ -29,7 +30,7 @@ TOTAL_EPSILON, TOTAL_DELTA = 6.0, 1e-6
 BASE_ACCURACY = 0.9  # what somebody would guess beforehand; no guarantee rests on it
 
 
-@click.command("demo", short_help="Run the 25-clinics example: plan, compare, release.")
+@click.command("demo", cls=Command, short_help="Run the 25-clinics example: plan, compare, release.")
 @click.option("--out", type=common.PATH, help="Save gamma.json and labels.csv in this folder.")
 @common.json_option
 def command(out: Path | None, as_json: bool) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from darrm.cli import common
+from darrm.cli.needed import Command
 
 
-@click.command("explore", short_help="Serve local web pages to plan labels and to choose noise.")
+@click.command("explore", cls=Command, short_help="Serve local web pages to plan labels and to choose noise.")
 @common.number("--port", "Port; 0 takes a free one.", default=8000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(

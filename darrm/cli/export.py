@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from darrm.cli import common, outputs
+from darrm.cli.needed import Command
 from darrm.errors import InputError
 
 
-@click.command("export", short_help="Write a design, or a table of them, for analysis.")
+@click.command("export", cls=Command, short_help="Write a design, or a table of them, for analysis.")
 @common.file_argument
 @click.option(
     "--out", type=outputs.TABLE, required=True, help="The table: .csv, .json, .tex or .parquet (needs pyarrow)."

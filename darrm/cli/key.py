@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from darrm.cli import common
+from darrm.cli.needed import Command
 
 
-@click.command("key", short_help="Make a key for randomness by key.")
+@click.command("key", cls=Command, short_help="Make a key for randomness by key.")
 @click.argument("file", type=common.PATH)
 @common.json_option
 def command(file: Path, as_json: bool) -> None:

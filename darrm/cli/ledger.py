@@ -111,7 +111,7 @@ def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as
         )
 
 
-@command.command("charge", short_help="Charge a release that darrm release does not make.")
+@command.command("charge", cls=Command, short_help="Charge a release that darrm release does not make.")
 @click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.number("--times", "Number of labels of FILE, or of uses of the mechanism.", default=1, show_default=True)
@@ -169,7 +169,7 @@ def charge(
     _show(book, as_json)
 
 
-@command.command("import", short_help="Import a ledger of an earlier darrm.")
+@command.command("import", cls=Command, short_help="Import a ledger of an earlier darrm.")
 @click.argument("old", type=common.PATH)
 @click.argument("new", type=LEDGER)
 @common.json_option
@@ -185,7 +185,7 @@ def import_old(old: Path, new: Path | str, as_json: bool) -> None:
     common.wrote(made.path)
 
 
-@command.command("show", short_help="Print the spent and the remaining budget.")
+@command.command("show", cls=Command, short_help="Print the spent and the remaining budget.")
 @click.argument("ledger", type=LEDGER)
 @click.argument("file", type=common.PATH, required=False)
 @common.json_option
@@ -206,7 +206,7 @@ def show(ledger: Path | str, file: Path | None, as_json: bool) -> None:
     _show(book, as_json, None if file is None else common.load_release(file), recovered)
 
 
-@command.command("export", short_help="Write all charges as CSV.")
+@command.command("export", cls=Command, short_help="Write all charges as CSV.")
 @click.argument("ledger", type=LEDGER)
 @click.option("--csv", "out", type=CSV, required=True, help="Write one row for each charge here.")
 @common.json_option

@@ -1,4 +1,4 @@
-"""What a command needs and was not given: all of it, so that nobody runs a command once for each option."""
+"""What a command needs and was not given, all of it, so that nobody runs it once for each option; what came twice."""
 
 from __future__ import annotations
 
@@ -15,18 +15,40 @@ Given = Mapping[str, Any]  # what was typed, by the names of parameters
 
 
 class Command(click.Command):
-    """A command that needs more than the options that it always requires: ``also`` tells what of that is missing."""
+    """A command of darrm, which takes an option once, or any number of times.
 
-    def __init__(self, *arguments: Any, also: Callable[[Given], list[str]], **settings: Any) -> None:
+    It may need more than the options that it always requires: ``also`` tells what of that is missing.
+    """
+
+    def __init__(self, *arguments: Any, also: Callable[[Given], list[str]] = lambda given: [], **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.also = also
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        typed = list(arguments)  # click takes its words away
         rest = super().parse_args(context, arguments)
+        if not context.resilient_parsing:
+            self._refuse_twice(context, typed)
         several = [] if context.resilient_parsing else missing(context)
         if len(several) > 1:  # what is missing alone has an error of its own, which says more
             raise click.UsageError(said(several), context)
         return rest
+
+    def _refuse_twice(self, context: click.Context, typed: list[str]) -> None:
+        """`UsageError` if an option comes twice that takes one value, of which click would keep the last alone."""
+        once = [one for one in self.params if isinstance(one, click.Option) and not (one.multiple or one.is_flag)]
+        parser = self.make_parser(context)
+        for option in once:
+            parser.add_option(option, option.opts, option.name, action="append", nargs=option.nargs)
+        given, _, _ = parser.parse_args(typed)
+        for option in once:
+            *others, last = [str(value) for value in given.get(option.name or "", [])] or [""]
+            if others:
+                times = "twice" if len(others) == 1 else f"{len(others) + 1} times"
+                raise click.UsageError(
+                    f"{' or '.join(option.opts)} is given {times}: {', '.join(others)} and {last}. Give it once.",
+                    context,
+                )
 
 
 def missing(context: click.Context) -> list[str]:

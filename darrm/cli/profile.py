@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from darrm.cli import common
+from darrm.cli.needed import Command
 from darrm.show import typed, wording
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _HEADS = ("delta, certified", "delta, achieved")
 
 
-@click.command("profile", short_help="Print the exact privacy profile of one release.")
+@click.command("profile", cls=Command, short_help="Print the exact privacy profile of one release.")
 @common.file_argument
 @click.option("--epsilons", help="Epsilons of the profile: E1,E2,... in nats; inf is allowed [11 points and inf].")
 @common.kind_option

@@ -15,6 +15,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.ledger import IN_FEASIBLE_TIME, of_other_totals, of_rows, of_second_budget
+from darrm.cli.needed import Command
 from darrm.cli.outputs import LEDGER
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import DarrmError, InputError, in_one_line
@@ -38,7 +39,7 @@ _BY_KEY = (
 _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
 
-@click.command("release", short_help="Release private labels for votes.")
+@click.command("release", cls=Command, short_help="Release private labels for votes.")
 @common.file_argument
 @click.option(
     "--votes",

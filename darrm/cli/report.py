@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from darrm.cli import common, outputs
+from darrm.cli.needed import Command
 from darrm.storage.atomic import check_place
 
 _OUT = outputs.Out("A report is HTML: name it .html.")
 
 
-@click.command("report", short_help="Write a design as one page of HTML.")
+@click.command("report", cls=Command, short_help="Write a design as one page of HTML.")
 @common.file_argument
 @click.option("--out", type=_OUT, help="Path of the page [that of the design, with the ending .html].")
 @common.number(

@@ -10,6 +10,7 @@ import click
 
 from darrm.cli import common, outputs
 from darrm.cli.long_run import beside, ending_at_once, progress
+from darrm.cli.needed import Command
 from darrm.cli.problem import decision_options, goal_option, take_asked
 from darrm.cli.shown import show, worst_case
 from darrm.cli.suggestions import options_given, suggest, suggest_budget, suggest_release
@@ -27,7 +28,7 @@ _OF_PRIORS = ("prior", "objective", "randomized_response")
 _OF_COMPARE = ("K", "m", "release_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
-@click.command("solve", short_help="Find the optimal noise function and certify it.")
+@click.command("solve", cls=Command, short_help="Find the optimal noise function and certify it.")
 @common.majority_options(
     False, "In place of --m, or with --group: the epsilon of one label, in nats.", "--total-epsilon"
 )

@@ -14,6 +14,7 @@ import click
 from darrm.cli import common
 from darrm.cli.endings import DONE, NOT_HELD, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
+from darrm.cli.needed import Command
 from darrm.errors import CertificateError, in_one_line
 from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
@@ -27,7 +28,7 @@ _TABLES = (".parquet", ".csv", ".jsonl")
 _MINUTES = 10
 
 
-@click.command("verify", short_help="Verify the privacy claims of a design file or a table.")
+@click.command("verify", cls=Command, short_help="Verify the privacy claims of a design file or a table.")
 @common.file_argument
 @click.option(
     "--jobs", type=int, default=1, show_default=True, help="Number of processes, for a table; -1 for all cores."

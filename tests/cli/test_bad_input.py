@@ -6,11 +6,13 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 import darrm
 from darrm.cli import app, main
 from darrm.cli.endings import with_option
+from darrm.cli.needed import Command
 
 Refused = Callable[..., str]
 GOOD = {"K": "11", "m": "3", "epsilon": "0.1"}
@@ -66,6 +68,26 @@ def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value
     said = refused(command, *options(**{name: value}))
     assert said.startswith(f"darrm: --{name.replace('_', '-')} must be ")
     assert "Got " in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("budget --noisy-max 4 --noisy-max 8 --total-delta .1", "--noisy-max is given twice: 4 and 8."),
+        ("ledger charge at.db --times 9 --times=9", "--times is given twice: 9 and 9."),
+        ("solve --K 3 --epsilon 1 --Delta 0 --voter-delta .1", "--voter-delta or --Delta is given twice: 0 and .1."),
+        ("profile a.json --kind a --kind b --kind c", "--kind is given 3 times: a, b and c."),
+    ],
+)
+def test_an_option_that_comes_twice(refused: Refused, typed: str, said: str) -> None:
+    assert refused(*typed.split()).startswith(f"darrm: {said} Give it once. Try ")
+
+
+def test_every_command_refuses_an_option_that_comes_twice() -> None:
+    every = list(app.commands.values())
+    for command in every:
+        every += command.commands.values() if isinstance(command, click.Group) else ()
+    assert all(isinstance(command, Command | click.Group) for command in every)
 
 
 @pytest.mark.parametrize(
