@@ -22,7 +22,7 @@ CASES = {
     "alike": THREE,
     "none": [*THREE, "--none", ".3", "--objective", "plurality"],
     "named": [*THREE, "--prior", ".5,.3,.2"],
-    "two groups": [*THREE, "--group", "2:1", "--accuracy", ".6,.7"],
+    "two groups": [*THREE[:5], ".6,.7", *THREE[6:], "--group", "2:1"],
     "two and none": [*THREE[:6], "--none", ".45"],
 }
 

@@ -181,7 +181,8 @@ def commands(draw: Draw) -> dict[str, Any]:
             continue
         if not needed and not rarely(draw, 60 if other and calm else 30 if other else 2):
             continue
-        for _ in range(draw(st.sampled_from([1, 1, 1, 1, 2])) if isinstance(param, click.Option) else 1):
+        twice = isinstance(param, click.Option) and rarely(draw, 5 if param.multiple else 60)  # only some take several
+        for _ in range(2 if twice else 1):
             value = (
                 _path_value(draw, param, path[0], calm=calm)
                 if isinstance(param.type, click.Path)
