@@ -118,7 +118,7 @@ class Ledger(LedgerReading):
         rule : {"exact", "in-advance", "renyi-filter", "basic-filter"}
             How charges add up, and whether they may be chosen by earlier outputs (adaptively):
 
-            * "exact": queries and when to stop may be; there is one mechanism.
+            * "exact": queries, when to stop and the next sigma of the list may be; there is one design, or noisy max.
             * "in-advance": no, the list of charges is fixed in advance, unless all are labels of fixed voters.
             * "renyi-filter" and "basic-filter": yes, these are privacy filters.
 

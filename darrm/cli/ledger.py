@@ -84,9 +84,10 @@ def _missing(given: Given) -> list[str]:
 )
 @common.json_option
 def create(ledger: Path | str, file: Path | None, noisy_max: tuple[Any, ...], as_json: bool, **values: Any) -> None:
-    """Create LEDGER, for what releases labels by FILE or, with a rule other than exact, for several mechanisms.
+    """Create LEDGER, for labels of one design, or of noisy max of one sigma or several.
 
-    LEDGER is a path, or a postgresql:// URL.
+    The design or the noise is in FILE, further sigmas are those of --noisy-max. With a rule other than exact it is for
+    several mechanisms. LEDGER is a path, or a postgresql:// URL.
     """
     from darrm.accounting.ledger import Ledger
     from darrm.mechanisms.noisy_max import GaussianNoisyMax
