@@ -139,7 +139,8 @@ class Plan:
             return self.chosen
         raise InputError(
             f"This plan has no design, because no table for {self.problem.K} voters and {self.problem.n_classes} "
-            f"classes fits. It is {self.chosen!r}. Use plan.chosen (darrm plan)."
+            f"classes fits{' or was found in time' * (not self.complete)}. It is {self.chosen!r}. Use plan.chosen "
+            "(darrm plan)."
         )
 
     @property

@@ -39,6 +39,7 @@ from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.majority import MajorityProblem
 
 _HINT = 1.0  # seconds to find the noise that the error at the end of the time names
+_NOISE = 30.0  # seconds at most for noisy max after the time limit; some four are enough
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def plan(
 
     Where no table fits, as for 250 non-private teachers and ten classes, the plan is Gaussian noisy max with nearly the
     least noise for the budget, found in seconds. It takes no cost, objective or order, and needs no accuracy. If an
-    accuracy is given and one vote changes, it is compared with other noise at the same budget.
+    accuracy is given and one vote changes, it is compared with other noise at the same budget. This is also the plan,
+    without a comparison, where a time limit ends before any table for non-private voters and several classes was found.
 
     Parameters
     ----------
@@ -150,7 +152,8 @@ def plan(
     time_limit : float, seconds
         After about this time the best design so far is returned, also certified, with ``complete`` False: the search
         ends sooner by what the last total takes. Noisy max is tried first, so that there is a design soon. If there is
-        none, `SolverError` is raised.
+        none, `SolverError` is raised, but for non-private voters and several classes, whose plan is then noisy max by
+        its total for any votes, some seconds later.
     report : callable, optional
         Called with a `darrm.planning.planner.Progress`.
 
@@ -186,6 +189,7 @@ def plan(
     given, free = groups_of(groups, K, epsilon, Delta)
     voters = check_voters(voters, [group.epsilon for group in given])
     until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    else_noisy = False
     budget, each = budget_of(given, queries, total_epsilon, total_delta, fallback_epsilon, voters, until)
     if each and free:
         raise InputError('epsilon "auto" is for one total_epsilon. Pass the epsilon of the votes, or one total.')
@@ -241,6 +245,7 @@ def plan(
         )
         if beyond is not None and isinstance(setting.objective, OfVoters):
             return noisy_max_plan(beyond, budget, setting.objective.of(beyond), compare=compare)
+        else_noisy = plain and without_privacy(given) and not setting.problem(1.0, 0.5).binary
     setting, budget = for_each_kind(setting, budget, each)
     if free:
         end = end_of(setting, free, budget, at_most, aggregator_epsilon)
@@ -252,7 +257,14 @@ def plan(
         )
     else:
         steps = [(math.nan, setting)]
-    return _Planner(budget, steps, compare, report).answer(bool(free))
+    try:
+        return _Planner(budget, steps, compare, report, else_noisy).answer(bool(free))
+    except OutOfTime:
+        if not else_noisy or not isinstance(setting.objective, OfVoters):
+            raise
+        late = replace(budget, until=time.monotonic() + _NOISE)
+        found = noisy_max_plan(setting.model, late, setting.objective.of(setting.model), compare=False)
+        return replace(found, complete=False)
 
 
 def _of_none(none: object) -> tuple[bool, float | None]:
@@ -350,8 +362,10 @@ class _Planner:
         steps: list[tuple[float, Setting]],
         compare: bool,
         report: Callable[[Progress], None] | None,
+        else_noisy: bool,
     ) -> None:
         self._budget, self._steps, self._compare, self._report = budget, steps, compare, report
+        self._else_noisy = else_noisy  # and then `OutOfTime` is raised where no design was found in time
         self._found: list[Design] = []
         self._done = 0
         self._complete = True
@@ -412,7 +426,7 @@ class _Planner:
             # A ledger composes on another grid than the search: the budget must cover the labels on both.
             paid = next((design for design in reversed(self._found) if pays(design, self._budget)), None)
             if paid is None:
-                if isinstance(stop, KeyboardInterrupt):
+                if isinstance(stop, KeyboardInterrupt) or self._else_noisy:
                     raise
                 fewer = "voters" if setting.problem(1.0, 0.5).binary else "classes"
                 try:

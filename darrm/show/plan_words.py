@@ -146,8 +146,9 @@ def _noisy_max(plan: Plan) -> list[str]:
         return []
     voters, classes = counted(plan.problem.K, "voter"), f"{plan.problem.n_classes} classes"
     kind = "Gaussian noisy max" if getattr(plan.chosen, "sigma_check", None) is None else "Confident-GNMax"
+    late = "" if plan.complete else ", or none was found in time"
     return [
-        f"No table fits the votes of {voters} for {classes}, so the plan is {kind}: the label is the class "
+        f"No table fits the votes of {voters} for {classes}{late}, so the plan is {kind}: the label is the class "
         f"with the largest count after noise of sigma {exactly(sigma)} at every count{of_check(plan.chosen)}.",
         f"The total holds for {ANY_NUMBER}. The mechanism is made for {voters} and {classes}, and refuses other rows.",
         *_better_noise(plan),
