@@ -341,6 +341,22 @@ def _noise_at_counts(setting: Setting, budget: Budget) -> str:
     )
 
 
+def _as_bare(setting: Setting, budget: Budget) -> str:
+    """A hint that takes private voters for non-private ones where no table fits either, and the plan is noisy max."""
+    if without_privacy(setting.groups) or not budget.delta or budget.of:
+        return ""
+    K, reached = sum(group.count for group in setting.groups), setting.max_affected
+    bare = [VoterGroup(K, math.inf, max_affected=reached)]
+    if beyond_tables(bare, reached, setting.classes, setting.adjacency, setting.none) is None:
+        return ""
+    accuracy = "" if setting.base is None else " with the accuracy of votes as cast (--accuracy)"
+    return (
+        f" Or count all voters as one non-private group, {K}:inf (--group {K}:inf){accuracy}, without cost, objective "
+        "and ordered: the plan is then noisy max, whose total rests on no privacy of the votes and so holds for these "
+        "voters too."
+    )
+
+
 def _covered(setting: Setting, budget: Budget) -> str:
     """A hint that labels need no noise, where the budget covers all votes."""
     prices = setting.votes_totals(budget.queries, budget.delta, budget.voters)
@@ -441,7 +457,9 @@ class _Planner:
             self._complete = False
             design = paid.for_plan(self._budget.voters)
         except InputError as error:
-            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
+            others = (
+                f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}{_as_bare(setting, self._budget)}"
+            )
             raise InputError(f"{error}{others}{covered}") from None
         self._done += 1
         return design
