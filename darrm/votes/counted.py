@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -158,9 +159,27 @@ def _places(name: Path, header: list[str]) -> dict[str, int]:
     return found
 
 
+def _check_header(name: Path, header: list[str], names: tuple[str, ...]) -> None:
+    """`InputError` if the first line of a text holds numbers that are not the names of classes: a row would be lost."""
+    cells = [text for text in map(compared, header) if text.casefold() not in ("id", "label")]
+    numbers = [text for text in cells if re.fullmatch("[0-9]+([.]0*)?", text)]
+    at_most_an_id = len(numbers) >= max(1, len(cells) - 1)
+    if (
+        format_of(name) is not parquet
+        and at_most_an_id
+        and not set(names) >= set(numbers)
+        and not set(names) <= set(cells)
+    ):
+        raise InputError(
+            f"{name} has no header. Its first line must name the columns: id, and one for each class, which is "
+            f"{in_words(names)}. Got {_some(header)}."
+        )
+
+
 def _of_counts(name: Path, file: IO[bytes], names: tuple[str, ...]) -> Iterator[CountsTable]:
     rows = _rows(name, file)
     _, header = next(rows, ("", []))
+    _check_header(name, header, names)
     places = _places(name, header)
     own = [places.get(compared(each)) for each in names]
     if None in own:
@@ -210,9 +229,10 @@ def _of_votes(name: Path, file: IO[bytes], names: tuple[str, ...]) -> CountsTabl
     _, header = next(rows, ("", []))
     places = _places(name, header)
     if not {"id", "vote"} <= places.keys():
+        none = ", or write such a line above this one, if the file has no header"
         raise InputError(
             f"{name} must have the columns id, of the query, and vote, with one row a vote, and may have voter. Got "
-            f"{_some(header)}. Rename its columns."
+            f"{_some(header)}. Rename its columns{none * (not places.keys() & {'id', 'vote', 'voter'})}."
         )
     query, vote, voter = places["id"], places["vote"], places.get("voter")
     known, number = Readings(numbers_of(names), None), dict[str, int]()

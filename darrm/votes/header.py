@@ -170,6 +170,9 @@ class Columns:
         elif isinstance(K, int) and 0 < n < K:
             some = "One voter has no column" if n == K - 1 else f"{K - n} voters have no column"
             hint = f" {some}: add it, or use a design for {n} voters."
+        if self.answers.of_noisy_max and set(votes) == set(self.answers.names):
+            hint = " These are the classes: if a row holds the number of votes for each class, pass --layout counts "
+            hint += "(in Python darrm.votes.read_counts)."
         wanted = "at least 1" if K is None else f"K = {K}"
         raise InputError(
             f"{source} must have {wanted} vote columns, beside an optional id and an optional label. "

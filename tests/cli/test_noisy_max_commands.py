@@ -93,6 +93,9 @@ def test_votes_of_another_shape_are_refused(planned: GaussianNoisyMax, capsys: p
     assert told.startswith("darrm: votes.csv must have K = 250 vote columns")
     assert len(told.splitlines()) == 1
     assert not Path("labels.csv").exists()
+    Path("votes.csv").write_text(f"id,{CLASSES}\nq,{','.join(['25'] * 10)}\n")
+    assert main(["release", "plan.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 2
+    assert "the number of votes for each class, pass --layout counts" in capsys.readouterr().err
 
 
 def test_a_vote_that_is_missing_is_no_matter_of_a_design(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

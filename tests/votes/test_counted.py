@@ -106,6 +106,8 @@ def test_many_classes_are_sparse(path: Path) -> None:
         ("cat,dog,fox\n", "holds no counts"),
         ("id,cat,dog,fox\na,1,2,0\na,1,2,0\n", "has the id 'a' twice"),
         ("cat,dog,fox\n1,2,0\n1,2,1\n", r"Each query must have 3 votes\. Got 4 for '2'"),
+        ("4,5,3\n1,2,0\n", r"no header\. .* id, and one for each class, which is cat, dog or fox\. Got 4, 5, 3\."),
+        ("a,2,2,2\n", "has no header"),
         ("", "has no header|must have a column"),
     ],
 )
@@ -119,6 +121,7 @@ def test_counts_that_are_none(path: Path, text: str, said: str) -> None:
     ("text", "said"),
     [
         ("query,vote\na,cat\n", r"must have the columns id, of the query, and vote.* Got query, vote"),
+        ("a,x,cat\nb,x,dog\n", r"Got a, x, cat\. Rename its columns, or .*if the file has no header"),
         ("id,voter,vote\na,x,cat\na,x,dog\n", r"line 3: x votes on a a second time\."),
         ("id,voter,vote\na,,cat\n", "line 2: column voter is empty"),
         ("id,vote\n,cat\n", "line 2, column id is empty"),
