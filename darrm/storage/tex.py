@@ -101,9 +101,9 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bo
     if halves:
         whole.append("% gamma(K - l) = gamma(l) in all rows, so gamma(l) is left out for l > K / 2.")
     if len(kept) > _WIDE:
+        narrow = " darrm export of one design has a row for each number of votes in place of a column."
         whole.append(
-            f"% {len(kept)} columns: too wide for most pages. darrm export of one design has a row for each number of "
-            "votes in place of a column."
+            f"% {len(kept)} columns: too wide for most pages.{narrow * any(_NOISE.fullmatch(name) for name in kept)}"
         )
     if gammas or any(_NOISE.fullmatch(name) for name in kept):
         whole.append(

@@ -86,6 +86,8 @@ def test_a_table_too_wide_for_a_page_says_what_is_narrow() -> None:
     rows = {f"gamma_{l}": [l / 26, 0.5] for l in range(26)}
     assert "darrm export of one design has a row for each number of votes" in tabular({"K": [3, 4], **rows})
     assert "too wide" not in tabular({"K": [3, 4], **dict(list(rows.items())[:13])})
+    others = {f"figure {l}": [0.5] for l in range(26)}  # such as those of an audit, which no design has
+    assert tabular(others).splitlines()[-1] == "% 26 columns: too wide for most pages."
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
