@@ -14,7 +14,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
-from darrm.numerics.printed import at_least, counted, exactly, standard_error
+from darrm.numerics.printed import at_least, counted, exactly, of_draws, standard_error
 from darrm.problem.groups import OF_ANY_OTHERS, called
 from darrm.storage.frames import ending_of, frame, write
 
@@ -219,7 +219,7 @@ class Comparison:
     def __str__(self) -> str:
         """A plain table of `columns`, under what is compared; below it what the figures rest on."""
         cells = [
-            [name, *(_cell(value, up=name not in _RATES) for value in each)] for name, each in self._of_rows().items()
+            [name, *(_cell(value, up=name not in _RATES) for value in each)] for name, each in self._in_print().items()
         ]
         widths = [max(map(len, column)) for column in cells]
         rows = [
@@ -276,6 +276,14 @@ class Comparison:
         found |= {f"total, {kind}": [entry.of[kind].spent for entry in self.entries] for kind in self.of}
         return {name: each for name, each in found.items() if any(value == value for value in each)}  # not all NaN
 
+    def _in_print(self) -> dict[str, list[Any]]:
+        """`_of_rows`, where means of draws have the digits that so many support."""
+        found = self._of_rows()
+        for name in _RATES if self.draws else ():
+            if name in found:
+                found[name] = [value if math.isnan(value) else of_draws(value, self.draws) for value in found[name]]
+        return found
+
     def gammas(self) -> dict[str, list[Any]]:
         """Of one release of a majority: gamma of each mechanism by its name, from close votes to unanimous ones.
 
@@ -310,7 +318,7 @@ class Comparison:
         if gammas:
             write(path, self.gammas(), self._about(), gammas=True)
         elif ending_of(path) == "tex":
-            write(path, self._of_rows(), self._about(), note=self.note)
+            write(path, self._in_print(), self._about(), note=self.note)
         else:
             write(path, self.columns())
 

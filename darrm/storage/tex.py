@@ -49,7 +49,8 @@ _ESCAPED = {
 def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bool = False, note: str = "") -> str:
     r"""Columns of one length as a LaTeX tabular with lines by ``\hline``, for ``\input`` into a paper.
 
-    Numbers have four significant digits, certified bounds are rounded up, and what a problem was given stands in full.
+    Numbers have four significant digits, or as texts those that they come with. Certified bounds are rounded up, and
+    what a problem was given stands in full.
     What is missing (None, NaN, an empty text) is an empty cell, and a column of nothing else is left out. So is an
     expected cost that another column has, and a gap of at most 1e-9 in all rows. A column with the same value in all of
     several rows stands in a comment above the table, but for columns gamma(l) and the first one. Columns gamma(l) that
@@ -77,7 +78,7 @@ def tabular(columns: Mapping[str, Sequence[Any]], about: str = "", *, gammas: bo
     kept = {name: values for name, values in kept.items() if name not in same}
     halves = _halves(kept)
     kept = {name: halves.get(name, values) for name, values in kept.items() if halves.get(name, values)}
-    sides = "".join("l" if any(isinstance(value, str) for value in values) else "r" for values in kept.values())
+    sides = "".join("l" if any(map(_is_text, values)) else "r" for values in kept.values())
     heads = " & ".join(_text(name) if gammas else _head(name) for name in kept)
     rows = zip(*([_cell(name, value) for value in values] for name, values in kept.items()), strict=True)
     lines = [f"{' & '.join(row)} \\\\" for row in rows]
@@ -140,6 +141,11 @@ def _head(name: str) -> str:
 
 def _missing(value: object) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is no figure, such as one with the digits that it should have."""
+    return isinstance(value, str) and not re.fullmatch(r"[0-9]+\.[0-9]+", value)
 
 
 def _cell(name: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_a_plan_that_no_table_fits_is_noisy_max_within_the_budget(K: int, classe
 
 
 @pytest.mark.usefixtures("nothing_is_listed")
-def test_noise_that_is_better_than_that_of_the_plan_is_named() -> None:
+def test_noise_that_is_better_than_that_of_the_plan_is_named(tmp_path: Path) -> None:
     """Gaussian noise is for many labels; for one, noise that needs no delta is better."""
     asked = TEACHERS | {"queries": 1, "total_epsilon": 0.1, "accuracy": 0.3}
     plan = darrm.plan([(250, math.inf)], classes=10, **asked)  # type: ignore[arg-type]
@@ -82,6 +83,12 @@ def test_noise_that_is_better_than_that_of_the_plan_is_named() -> None:
     shown = dict(row[:2] for row in comparison_words.mechanism_rows(plan.comparison))
     printed = [shown["permute-and-flip (epsilon 0.0998192)"], plan_words.wrong_rows(plan)[0][1]]
     assert printed == ["0.26", "0.57"], "a mean over 1,000 drawn votes has no more digits"
+    plan.comparison.write(tmp_path / "t.tex")
+    for text in ((tmp_path / "t.tex").read_text(), str(plan.comparison)):
+        assert "0.26 " in text
+        assert "0.57 " in text
+        assert f"{plan.wrong:.4f}" not in text
+    assert plan.comparison.columns()["wrong"][0] == plan.wrong  # data keep all digits
     assert "1,000 drawn vectors of votes, with standard errors of at most 0.016." in str(plan.comparison)
 
 
