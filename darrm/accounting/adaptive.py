@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ _MARGIN = 1e-12  # relative; above the rounding of corners
 _COLUMNS = 256  # least number of sums for one choice held at once
 _KEPT = 2**21
 _ROWS = 64  # largest number of choices whose sums are held at once
-_DENSE = 26  # places for each term of a choice, up to which a dense matrix is about as quick as a sparse one
 _DIRECT = 4096  # largest grid size for direct convolution, without the error of an FFT
 _SMALLEST = 1e-280  # above it, underflow of a probability is below its rounding
 
@@ -87,32 +86,27 @@ class _Terms(NamedTuple):
 
 
 class _Sums:
-    """The sums for all choices, as a matrix times the windows of V that begin at ``places``.
+    """The sums for all choices, as a sparse matrix times the windows that begin at ``places``.
 
-    Terms may be added in any order: a sum of n of them errs by n roundings.
+    A row of the product is summed term by term.
     """
 
     def __init__(self, terms: list[_Terms]) -> None:
+        from scipy.sparse import csr_array
+
         at = np.stack([place for each in terms for place in (each.start, each.start + 1)], axis=1)
         factors = np.stack([factor for each in terms for factor in (each.near, each.far)], axis=1)
-        choice, term = np.nonzero(factors)
-        self.places, column = np.unique(at[choice, term], return_inverse=True)
-        shape = len(factors), self.places.size
-        matrix: Any
-        if self.places.size <= _DENSE * np.bincount(choice, minlength=1).max():
-            matrix = np.zeros(shape)
-            np.add.at(matrix, (choice, column), factors[choice, term])
-        else:
-            from scipy.sparse import csr_array
-
-            matrix = csr_array((factors[choice, term], (choice, column)), shape=shape)
-        self._blocks = [(i, matrix[i : i + _ROWS]) for i in range(0, len(factors), _ROWS)]
+        counted = factors > 0
+        self.places, column = np.unique(at[counted], return_inverse=True)
+        ends = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
+        matrix = csr_array((factors[counted], column, ends), shape=(len(factors), self.places.size))
+        self.blocks = [(i, matrix[i : i + _ROWS]) for i in range(0, len(factors), _ROWS)]
         self.width = max(_COLUMNS, _AT_ONCE // min(len(factors), _ROWS))
 
     def blocks_of(self, windows: Array, j: int, length: int) -> Iterator[tuple[int, Array]]:
         """Blocks of choices: the first choice, and the sums of the block at ``length`` points from point j on."""
         found = windows[self.places + j, :length]
-        for first, block in self._blocks:
+        for first, block in self.blocks:
             yield first, block @ found
 
 
