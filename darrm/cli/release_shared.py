@@ -102,7 +102,7 @@ def command(
     from darrm.design.loading import load
     from darrm.interop import Parties, shared_labels
     from darrm.interop.shared import pooling
-    from darrm.show.wording import budgets, condition, guarantee, voters_of
+    from darrm.show.wording import budgets, condition, guarantee, listed, voters_of
     from darrm.storage.atomic import check_place
     from darrm.storage.kinds import kind_of
 
@@ -200,8 +200,9 @@ def command(
     promised = "A trial: this machine has all votes, so nothing was protected."
     if M is None:
         who = f"Up to {pooled} of them, who pool what they see, learn" if pooled else "Each of them learns"
-        unread = " and no one else reads the network between them" * open_to_all
-        promised = f"{who} labels alone, if all follow the protocol{unread}."
+        rests_on = ["all follow the protocol", *["no one else reads the network between them"] * open_to_all]
+        rests_on += ["all voters of the others draw as stated"] * bool(problem.known)
+        promised = f"{who} labels alone, if {listed(rests_on)}."
     if more and M is None:
         of = (f"{n} in group {g + 1}" if len(problem.groups) > 1 else f"{n}" for g, n in more.items())
         promised += f" For up to {parties.threshold} plan with --colluders {' and '.join(of)}."
