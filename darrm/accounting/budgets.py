@@ -23,8 +23,8 @@ from darrm.errors import BudgetError, CopiedBudgetWarning, InputError
 
 _COUNTING = Lock()  # one lock for all, so that budgets can be pickled
 _REMEDY = (
-    "Fit with ledger= (not for gamma), which all copies share, or with copies=n, which gives each of n objects its "
-    "share."
+    "Fit with ledger= (not where gamma= is the noise of counts), which all copies share, or with copies=n, which gives "
+    "each of n objects its share."
 )
 
 Draw: TypeAlias = Callable[[NDArray[np.intp]], NDArray[np.intp]]  # labels of the rows at some places

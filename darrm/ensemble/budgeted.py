@@ -56,8 +56,10 @@ def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajorit
     assumption = declared(models, ensemble.epsilon, ensemble.Delta)
     privacy = fixed_privacy(voters, overlap, ensemble.adjacency, total_delta, assumption)
     if ensemble.total_epsilon is not None and not privacy.epsilon <= check_total_epsilon(ensemble.total_epsilon):
+        overlapping = ", lower overlap" * (overlap > 1)
         raise BudgetError(
             f"Fixed voters cost ({at_least(privacy.epsilon)}, {at_least(privacy.delta)}) in all, above total_epsilon = "
-            f"{exactly(ensemble.total_epsilon)}. Raise it, make the voters more private, or lower overlap."
+            f"{exactly(ensemble.total_epsilon)}. Raise it, make the voters more private{overlapping}, or plan output "
+            'noise: darrm.plan(..., voters="fixed").'
         )
     return PlainMajority(privacy)

@@ -100,8 +100,6 @@ def fixed_privacy(
         cost = Privacy(rounded_up(sum(map(Fraction, epsilons), Fraction(0))), delta)
     elif max_affected == 1 and total_delta == deltas[0]:
         cost = Privacy(epsilons[0], deltas[0])
-    elif epsilons[0] == epsilons[-1] and deltas[0] == deltas[-1]:
-        cost = optimal(epsilons[0], deltas[0], max_affected, total_delta)
     else:
         cost = _composed(epsilons, deltas, total_delta)
     return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None, assumption=assumption)
@@ -115,6 +113,8 @@ def _composed(epsilons: Sequence[float], deltas: Sequence[float], total_delta: f
             f"total_delta = {total_delta:g} is below the unavoidable 1 - (1 - Delta_1) ... (1 - Delta_t) = "
             f"{failure:.6g} of the affected voters. Pass one above it."
         )
+    if epsilons[0] == epsilons[-1] and deltas[0] == deltas[-1]:
+        return optimal(epsilons[0], deltas[0], len(epsilons), total_delta)
     worst = among(tuple(Affected(epsilon, deltas[0], 1) for epsilon in epsilons))
     added = rounded_up(sum(map(Fraction, epsilons), Fraction(0)))
     return Privacy(min(added, epsilon_of(worst._replace(failure=failure), total_delta)), total_delta)

@@ -48,7 +48,10 @@ def check_kind(model: Any) -> str:
         raise InputError(f"colluders must not be given for {kind} voters: they {why}. Leave it out.")
     extra = [name for name in _SPECIAL if getattr(model, name) is not None and name not in _ALLOWED[kind]]
     if extra:
-        raise InputError(f"{', '.join(extra)} must not be given for {kind} voters. Allowed: {_ALLOWED[kind]}.")
+        raise InputError(
+            f"{', '.join(extra)} must not be given for {kind} voters. Of {', '.join(_SPECIAL)} they take "
+            f"{', '.join(_ALLOWED[kind])}."
+        )
     if model.adjacency != "replace-one":
         raise InputError(
             f'adjacency must be "replace-one". Got {model.adjacency!r}. Shards go by position, so removing a record '
