@@ -553,7 +553,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("more than declared", lambda: fixed(estimator=teacher(2.0)).fit(X, Y), "above the declared"),
     ("one seed for all", lambda: fixed(estimator=teacher(1.0, random_state=1)).fit(X, Y), "no random_state"),
     ("seed", lambda: fixed(random_state="x").fit(X, Y), "random_state must be None or a seed"),
-    ("total_delta", lambda: fixed(overlap=3, total_delta=1e-5).fit(X, Y), "total_delta = 1e-05 is below the unavoidable"),
+    ("total_delta", lambda: fixed(overlap=3, total_delta=1e-5).fit(X, Y), "total_delta = 1e-05 is below the"),
     ("jobs", lambda: fixed(n_jobs=0).fit(X, Y), "n_jobs must be an integer"),
     ("overlap, PATE", lambda: pate(overlap=2).fit(X, Y), "disjoint shards"),
     ("no noise", lambda: pate(sigma=None).fit(X, Y), "either gamma .* or sigma"),
