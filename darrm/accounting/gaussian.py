@@ -11,7 +11,7 @@ import numpy as np
 from darrm._validation import real, whole
 from darrm.numerics.arrays import Array
 from darrm.numerics.bisection import edge
-from darrm.numerics.normal import distribution, log_distribution, log_rounding
+from darrm.numerics.normal import distribution, log_distribution, log_rounding, rounding
 
 _ROUNDING = 2.0**-50  # of a sum or a quotient; and more than ln Phi(37)
 
@@ -63,7 +63,7 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     # The tangent in a = e^epsilon at a point of contact, P - a Q, is known up to ``slack`` where it is positive.
     here, there = _ends(touch, mu)
     P, Q = distribution(here), distribution(there)
-    slack = 2.0**-52 * (3 * there * there + 64) * P
+    slack = 4 * rounding(there) * P  # of P and of a Q <= P, and of what is made of them
     # Corners lie so far to the left of where tangents meet that the value of the right one is below the left one.
     meet = np.log((P[:-1] - P[1:] - 2 * slack[:-1]) / (Q[:-1] - Q[1:]))
     least = P[1:] - np.exp(meet) * Q[1:] - slack[1:]

@@ -71,13 +71,18 @@ def log_distribution(x: Array) -> Array:
     return found
 
 
+def rounding(x: Array) -> Array:
+    """The largest relative error of `distribution` at -|x| >= -37: by exponents, the table, and sums of 10."""
+    return 2.0**-53 * (3 * x * x + 32)
+
+
 def log_rounding(x: Array, log: Array) -> Array:
     """The largest error of `log_distribution`, whose value at ``x`` is ``log``.
 
-    That of a logarithm and its terms; between -37 and 37 that of Phi(-|x|) relative to itself, by its exponents, its
-    value of the table, and sums of 10; above, where the value is that at 37, the value itself.
+    That of a logarithm and its terms; between -37 and 37 that of Phi(-|x|) relative to itself; above, where the value
+    is that at 37, the value itself.
     """
-    relative = np.where(np.abs(x) <= _FAR, 2.0**-53 * (3 * x * x + 32), x > _FAR)
+    relative = np.where(np.abs(x) <= _FAR, rounding(x), x > _FAR)
     return np.asarray(2.0**-50 * np.abs(log) + relative * np.where(x > 0, np.abs(log), 1.0))
 
 
