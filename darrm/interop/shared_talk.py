@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
@@ -38,25 +39,37 @@ class Talk:
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         self.mpc = _runtime(parties, me, tls)
+        self._came: set[int] = set()
+        self.mpc.set_protocol = partial(self._register, self.mpc.set_protocol)
         if tls:
             self.mpc.set_protocol = partial(_let_in, self.mpc.set_protocol)
         self._loop.set_exception_handler(lambda loop, context: None)  # what ended is said once, by `run`
 
+    def _register(self, register: Callable[[int, Any], None], peer: int, protocol: Any) -> None:
+        register(peer, protocol)
+        self._came.add(peer)
+
     def connect(self) -> None:
+        start, late = time.monotonic(), False
         try:
             self._loop.run_until_complete(asyncio.wait_for(self.mpc.start(), self._timeout))
         except TimeoutError:
-            missing = [name for i, name in self._others() if self.mpc.parties[i].protocol is None]
-            raise PartyError(
-                f"Not connected after {self._timeout:g} s: {', '.join(missing) or 'another party'}. Nothing was "
-                "opened. Start all parties at about the same time, with the same file of parties and the same --tls, "
-                "under which each shows its own certificate."
-            ) from None
+            late = True
         except OSError as error:
             raise InputError(
                 f"Party {self._names[self._me]} cannot connect or listen: {error.strerror or error}. Pass a free port "
                 "of this machine as its address, and with --tls the certificates in .config."
             ) from error
+        absent = [i for i, _ in self._others() if i not in self._came]
+        if absent or late:  # also without `late`: MPyC's start ends too if all others that came have left
+            missing, unknown = ([self._names[i] for i in each] for each in told_apart(absent, self._me))
+            also = f" ({', '.join(unknown)} may only be waiting for others)" if unknown else ""
+            raise PartyError(
+                f"Not connected after {time.monotonic() - start:.3g} s: {', '.join(missing) or 'a party that left'}"
+                f"{also}. Nothing was opened. Start all parties within {self._timeout:g} s of each other, or raise "
+                "--timeout at all, with the same file of parties and the same --tls, under which each shows its own "
+                "certificate."
+            )
 
     def run(self, step: Coroutine[Any, Any, T], *, opening: bool = False) -> T:
         """What a step returns; `PartyError` if a party is gone or late meanwhile."""
@@ -151,6 +164,17 @@ class Talk:
             one.close_connection()
         if alive:
             await asyncio.wait_for(ended, 2)
+
+
+def told_apart(absent: Sequence[int], me: int) -> tuple[list[int], list[int]]:
+    """Of the parties that did not connect to party ``me``: those that are missing, and those that may wait for them.
+
+    Each party connects to the later ones in their order and waits at one that does not answer. So the first later one
+    that is absent did not answer, and those after it were not tried. Between the last earlier one that is absent and
+    this party all are there, so it waits for none of them; those before it may wait for it.
+    """
+    missing = [*[i for i in absent if i < me][-1:], *[i for i in absent if i > me][:1]]
+    return missing, [i for i in absent if i not in missing]
 
 
 def _let_in(register: Callable[[int, Any], None], peer: int, protocol: Any) -> None:

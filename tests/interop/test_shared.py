@@ -247,7 +247,7 @@ def test_each_party_charges_its_own_ledger(folder: Path) -> None:
     [*(("kill", step) for step in range(8)), ("stop", 2), ("stop", 5)],
 )
 def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str, step: int) -> None:
-    parts = told(folder, timeout=3 if how == "stop" else 20)
+    parts = told(folder, timeout=3 if how == "stop" or step == 0 else 20)
     parts[1][how] = step
     (found,) = runs(folder, parts)
     assert found[1]["status"] != 0
@@ -257,6 +257,24 @@ def test_a_party_that_ends_at_any_step_ends_it_for_all(folder: Path, how: str, s
         # a party may connect and be gone before another has seen its connection, which then waits for it
         assert "party p" in one["message"] or how == "stop" or (step <= 1 and "Not connected" in one["message"]), one
         assert step == 7 or "Nothing" in one["message"], one
+        assert step > 0 or re.search(r" s: p1( \(p[02] may only be waiting for others\))?\. ", one["message"]), one
+
+
+@pytest.mark.parametrize(
+    ("absent", "me", "missing"),
+    # of five parties 1 is missing, and then 1 and 3
+    [
+        ([1, 2, 3, 4], 0, [1]),
+        ([0, 1], 2, [1]),
+        ([0, 1], 4, [1]),
+        ([0, 1, 3, 4], 2, [1, 3]),
+        ([0, 1, 2, 3], 4, [3]),
+    ],
+)
+def test_only_parties_that_are_surely_missing_are_named_so(absent: list[int], me: int, missing: list[int]) -> None:
+    found, others = shared_talk.told_apart(absent, me)
+    assert found == missing
+    assert sorted(found + others) == absent
 
 
 @pytest.mark.thorough
