@@ -24,6 +24,7 @@ _DOES = {
     "solve": "searching for the design of least error",
     "verify": "verifying",
     "release": "releasing labels",
+    "release-shared": "waiting for the other parties, or drawing the first labels over shares with them",
     "compare": "comparing mechanisms",
     "table": "solving designs",
     "profile": "computing the privacy profile",

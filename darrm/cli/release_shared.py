@@ -135,10 +135,14 @@ def command(
         if out is not None and not overwrite and is_taken(out):
             known = ((block.ids if block.has_ids else None, b"") for block in blocks)
             raise why_taken(out, "", ledger, design, known, again=again)
+        of_all = ""
         if votes_path.is_file() or not votes_path.exists():  # a pipe can be read once
             checked = read() if M is None else read(voters=parties.columns)
-            for _ in _with_ids(votes_path, checked if mine else _no_votes(votes_path)):
-                pass  # so that a fault is named by the file, and not as late parties or after labels are opened
+            # so that a fault is named by the file, and not as late parties or after labels are opened
+            all_rows = sum(
+                len(block.votes) for block in _with_ids(votes_path, checked if mine else _no_votes(votes_path))
+            )
+            of_all = f" of {all_rows:,}"
         if M is not None:
             shared = ("--rows", rows) if rows is not None else ()
             also = (*shared, "--timeout", timeout, *["--votes-are-public"] * votes_are_public, *["--tls"] * tls)
@@ -162,7 +166,7 @@ def command(
                 "reaches a port can take the place of a party. Pass --tls at all parties, with certificates in the "
                 "folder .config (docs/howto/shared.md)."
             )
-        report = kept.enter_context(progress(lambda n: (n, None, f"{n} labels opened")))
+        report = kept.enter_context(progress(lambda n: (n, None, f"{n:,}{of_all} labels opened")))
         stopped: BaseException | None = None
         n = 0
         with nullcontext() if out is None else votes.writing_labels(out, names=problem.answers) as target:
