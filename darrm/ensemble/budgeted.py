@@ -17,10 +17,12 @@ from darrm.ensemble.designs import (
     teachers_decision,
 )
 from darrm.ensemble.fixed_voters import declared, fixed_privacy, privacy_of
+from darrm.ensemble.kinds import warn_if_idle
 from darrm.ensemble.noisy_max import NoisyMax
 from darrm.ensemble.releases import DesignedLabels, PlainMajority, budget_of
 from darrm.errors import BudgetError
 from darrm.numerics.printed import at_least, exactly
+from darrm.problem.majority import MajorityProblem
 
 
 def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -> DesignedLabels | NoisyMax:
@@ -34,7 +36,13 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
     design: Design
     if kind == "fresh":
         epsilon = checked_loss(ensemble.epsilon, overlap)
-        asked = (K, epsilon, overlap, ensemble.adjacency, ensemble.m, queries, *totals)
+        m = None
+        if queries is None:
+            given = overlap if ensemble.m is None else ensemble.m
+            problem = MajorityProblem(K, given, epsilon, max_affected=overlap, adjacency=ensemble.adjacency)
+            warn_if_idle(problem)
+            m = problem.m
+        asked = (K, epsilon, overlap, ensemble.adjacency, m, queries, *totals)
         colluders = checked_colluders(ensemble.colluders, K, overlap)
         fallback = fallback_of(colluders, totals[0])
         any_two = classes == 2 and colluders is None

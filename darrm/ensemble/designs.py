@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from darrm import objectives
 from darrm._validation import check_positive, real, whole
@@ -12,7 +13,6 @@ from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.solve import solve
-from darrm.ensemble.kinds import warn_if_idle
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least
@@ -26,6 +26,9 @@ from darrm.problem.randomizers import RESPONSE
 
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 
+# Noise depends on no record, is searched for seconds to minutes, and is the same for all folds of a cross-validation.
+_kept = lru_cache(maxsize=32)
+
 
 def checked_base(base_accuracy: object, classes: int) -> float:
     """The accuracy of one classifier; `InputError` unless it is above that of a random guess."""
@@ -33,6 +36,7 @@ def checked_base(base_accuracy: object, classes: int) -> float:
     return real("base_accuracy", base_accuracy, 1 / classes, 1, "(]", hint=hint)
 
 
+@_kept
 def fresh_majority(
     K: int,
     epsilon: float,
@@ -46,7 +50,6 @@ def fresh_majority(
     """The noise function for answers of two classes, by m or planned for a number of labels."""
     if queries is None:
         problem = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
-        warn_if_idle(problem)
         return solve(problem)
     return plan(
         K=K,
@@ -60,6 +63,7 @@ def fresh_majority(
     )
 
 
+@_kept
 def fresh_plurality(
     K: int,
     epsilon: float,
@@ -84,7 +88,6 @@ def fresh_plurality(
         fallback = fallback_of(colluders, total_epsilon)
         return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh", fallback=fallback))
     asked = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
-    warn_if_idle(asked)
     if asked.m >= overlap:  # the votes themselves cost no more
         problem = setting.problem()
         return Design(problem, repair(setting.majority(), problem), setting.objective)
@@ -92,6 +95,7 @@ def fresh_plurality(
     return one_label(setting, Budget(1, each, 0.0, "fresh", fallback=fallback_of(colluders, each)))
 
 
+@_kept
 def teachers_decision(
     K: int, adjacency: str, queries: int, total_epsilon: float, total_delta: float, classes: int, base: float
 ) -> Design:

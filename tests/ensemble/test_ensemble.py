@@ -338,6 +338,15 @@ def test_m_above_the_overlap_has_no_effect_which_is_said(overlap: int, m: float,
         np.testing.assert_allclose(design.gamma, 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [{"m": 0.7}, {"queries": 3, "K": 3}])
+def test_a_fit_with_the_same_parameters_has_the_same_noise_and_a_budget_of_its_own(kind: dict[str, Any]) -> None:
+    """Else each fold of a cross-validation would search for it, or spend the labels of the others."""
+    first, second = fresh(**kind).fit(X, Y), fresh(**kind).fit(X[::-1], Y[::-1])
+    assert first.design_ is second.design_
+    first.predict(X[:1])
+    assert first.spent_.epsilon > second.spent_.epsilon == 0
+
+
 @pytest.mark.thorough
 def test_m_of_the_overlap_or_below_has_an_effect_or_is_the_default() -> None:
     assert fresh(m=1).fit(X, Y).design_.gamma.min() > 1 - 1e-12
