@@ -302,10 +302,11 @@ def _show_more(
             gammas.add_row(votes, *(f"{value:.4f}" for value in row))
         console.print(gammas)
     cancel = " (errors at votes for 0 and for 1 cancel in the mean)" * str(under).startswith("votes")
+    tie = f"; a tie agrees with both labels.{wording.AT_A_TIE}" if problem.K % 2 == 0 else "."
     console.print(
         f"Expected TV error: mean total variation distance from the plain majority, as in the paper{cancel}. "
         "Disagreement rate: probability that the label differs from the majority "
-        f"of the votes. Both are for one release, under the prior {under}."
+        f"of the votes{tie} Both are for one release, under the prior {under}."
     )
     if draws is not None:
         console.print(

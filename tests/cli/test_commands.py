@@ -383,6 +383,14 @@ def test_a_computed_delta_is_printed_with_few_digits(capsys: pytest.CaptureFixtu
     assert "<= delta 2.123456789e-05; tight" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(("K", "said"), [(2, True), (3, False)])
+def test_a_comparison_says_what_a_tie_does_where_there_is_one(
+    capsys: pytest.CaptureFixture[str], K: int, *, said: bool
+) -> None:
+    assert main(["compare", "--K", str(K), "--m", "1", "--epsilon", ".5"]) == 0
+    assert ("a tie agrees with both labels. A tie releases" in " ".join(capsys.readouterr().out.split())) is said
+
+
 @pytest.mark.thorough
 def test_no_name_of_a_mechanism_breaks_inside_a_word(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

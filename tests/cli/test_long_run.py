@@ -32,7 +32,10 @@ def test_every_command_says_that_it_is_at_work(
     assert main([name]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[0] == f"darrm {name}: {'at work' if name in {'key', 'completion'} else long_run._DOES[name]} (0 s)"
+    assert (
+        err.splitlines()[0]
+        == f"darrm {name}: {'at work' if name in {'key', 'completion'} else long_run._DOES[name]} (0 s)"
+    )
 
 
 @pytest.mark.parametrize(
