@@ -13,7 +13,7 @@ from darrm.problem.groups import ByGroups
 from darrm.problem.voter_names import compared, voter_names
 from darrm.votes.answers import Answers, in_words, is_nothing, meant, numbered
 from darrm.votes.by_name import places
-from darrm.votes.names_above import check_header, check_once, check_wide
+from darrm.votes.names_above import ascend, check_header, check_once, check_wide, of_numbers
 
 Voters = int | tuple[str, ...] | None  # how many columns of votes there must be, or whose; None: one or more
 
@@ -173,6 +173,8 @@ class Columns:
         if self.answers.of_noisy_max and set(votes) == set(self.answers.names):
             hint = " These are the classes: if a row holds the number of votes for each class, pass --layout counts "
             hint += "(in Python darrm.votes.read_counts)."
+        elif n > 1 and not (isinstance(K, int) and n == K + 1):
+            hint = of_numbers(self.names)[1:] or hint
         wanted = "at least 1" if K is None else f"K = {K}"
         raise InputError(
             f"{source} must have {wanted} vote columns, beside an optional id and an optional label. "
@@ -207,7 +209,8 @@ class Columns:
                     " Name the classes where the design is planned or solved, as in --classes a,b,c, or in Python "
                     'where votes are read, as in classes=["a", "b", "c"].'
                 )
-            return meant(got, self.answers.names) or several_classes(got, len(self.answers.names))
+            unnamed = "" if ascend(self.voters) or not re.fullmatch("[0-9]+", str(got)) else of_numbers(self.names)[1:]
+            return unnamed or meant(got, self.answers.names) or several_classes(got, len(self.answers.names))
         if is_label:
             return " Fill it in, or leave the column label out."
         if self.answers.absent:

@@ -15,6 +15,7 @@ _SURE = 3  # from so many columns on, 0, 1, 2, ... are the numbers that pandas g
 # What programs add to the first and the second of two columns of one name: readers of pandas and R, of polars; joins of
 # polars, pandas, R.
 _AGAIN = (("", ".1"), ("", "_duplicated_0"), ("", "_right"), ("_x", "_y"), (".x", ".y"))
+_NUMBER = re.compile("[0-9]+([.]0*)?")
 _ADDED = re.compile(r"(\.[0-9]+|_duplicated_[0-9]+)$")
 # A table with one row a vote has a column of each of these kinds, and few others.
 _MOST_OF_ONE_VOTE = 5
@@ -47,10 +48,8 @@ def check_header(votes: Sequence[str], source: object, answers: Answers, *, firs
     alike = [
         is_nothing(name) or answers.votes.means(name) or answers.votes.means(_ADDED.sub("", name)) for name in votes
     ]
-    numbers = [int(name) for name in votes if re.fullmatch("[0-9]{1,9}", name)]
-    ascend = len(numbers) == len(votes) and numbers == sorted(set(numbers))  # of columns, of which some are left
     few = 2 * sum(alike) < len(alike)  # a row of votes with a fault holds votes for the most part
-    if votes and (few or (ascend and not all(alike))):
+    if votes and (few or (ascend(votes) and not all(alike))):
         return
     line = ", ".join(votes[:_MOST_SHOWN]) + ", ..." * (len(votes) > _MOST_SHOWN)
     other = "Name the voters by other words than answers."
@@ -65,14 +64,37 @@ def check_header(votes: Sequence[str], source: object, answers: Answers, *, firs
     )
 
 
+def ascend(names: Sequence[str]) -> bool:
+    """Whether names are ascending numbers: of columns, of which some are left."""
+    numbers = [int(name) for name in names if re.fullmatch("[0-9]{1,9}", name)]
+    return len(numbers) == len(names) and numbers == sorted(set(numbers))
+
+
+def of_numbers(names: Sequence[str]) -> str:
+    """What to do if all names but one are numbers and none is id, as of a row that is no header; else nothing."""
+    found = sum(_NUMBER.fullmatch(name) is not None for name in names)
+    named = any(name.casefold() in ("id", "label") for name in names)
+    if named or found < max(1, len(names) - 1) or list(names) == [str(i) for i in range(len(names))]:
+        return ""
+    return (
+        ". The names are numbers, so the first line may be no header: it must name the columns, as id, one for each "
+        "voter, label. If a row holds the number of votes for each class, name these columns by the classes and pass "
+        "--layout counts, for noisy max (in Python darrm.votes.read_counts)."
+    )
+
+
 def check_once(names: Sequence[str], source: object) -> None:
     """`InputError` if a voter is there twice: a change of its data would reach two votes."""
     first: dict[str, int] = {}
     for at, name in enumerate(names):
         if name and first.setdefault(name, at) != at:
             raise InputError(
-                f"{source} has the column {name} twice, in places {first[name] + 1} and {at + 1}: a change of that "
-                "voter's data would then affect two votes. Delete one, or name it after a voter of its own."
+                f"{source} has the column {name} twice, in places {first[name] + 1} and {at + 1}"
+                + (
+                    of_numbers(names)
+                    or ": a change of that voter's data would then affect two votes. Delete one, or name it after a "
+                    "voter of its own."
+                )
             )
     for name in names:
         for one, other in _AGAIN:

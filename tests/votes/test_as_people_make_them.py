@@ -360,6 +360,26 @@ def test_a_header_of_numbers_or_answers(
             votes.read(path, K, names=names)
 
 
+@pytest.mark.parametrize(
+    ("text", "K", "said"),
+    [
+        ("23,23,4\n20,25,5\n", 3, True),
+        ("r1,23,23\nr2,25,21\n", 2, True),
+        ("23,22,4\n20,25,5\n", 3, True),
+        ("23,22\n20,25\n", 45, True),
+        ("id,23,23\nr1,0,1\n", 2, False),  # a header, with a voter twice
+        ("id,23,22\nr1,0,2\n", 2, False),
+        ("7,23\n0,2\n", 2, False),  # voters by their numbers, and a third class
+    ],
+)
+def test_a_first_line_of_counts_is_called_no_header(tmp_path: Path, text: str, K: int, *, said: bool) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(darrm.InputError) as error:
+        votes.read(path, K)
+    assert ("may be no header" in str(error.value) and "--layout counts" in str(error.value)) is said
+
+
 def test_numbers_that_pandas_gave_columns_are_names_in_any_order() -> None:
     frame = pd.DataFrame([[0, 1, 2]])[[2, 0, 1]]
     assert _block_of(frame, 3, Answers(THREE)).votes.tolist() == [[2, 0, 1]]
