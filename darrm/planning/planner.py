@@ -37,6 +37,7 @@ from darrm.problem.decision import decision_by
 from darrm.problem.groups import VoterGroup, but, without_privacy
 from darrm.problem.limits import ANY_NUMBER
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.truths import OTHERWISE
 
 _HINT = 1.0  # seconds to find the noise that the error at the end of the time names
 _NOISE = 30.0  # seconds at most for noisy max after the time limit; some four are enough
@@ -457,10 +458,12 @@ class _Planner:
             self._complete = False
             design = paid.for_plan(self._budget.voters)
         except InputError as error:
-            others = (
-                f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}{_as_bare(setting, self._budget)}"
-            )
-            raise InputError(f"{error}{others}{covered}") from None
+            said, bare = str(error), _as_bare(setting, self._budget)
+            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
+            if bare and said.endswith(OTHERWISE):  # no table fits these voters without the randomizer either
+                said = f"{said.removesuffix(OTHERWISE)} C{bare.removeprefix(' Or c')}"
+                bare = " Or take fewer voters or classes."
+            raise InputError(f"{said}{others}{bare}{covered}") from None
         self._done += 1
         return design
 

@@ -38,6 +38,7 @@ from darrm.problem.group_corners import GroupCase
 from darrm.problem.groups import VoterGroup, but
 from darrm.problem.randomizers import exact_table
 
+OTHERWISE = " Leave the randomizer out, or take fewer voters or classes."
 _MOST = 4_000_000  # largest number of entries of a kernel; each is kept in float64 and in decimals
 _WORDS = (
     ("at (hi,lo)", "from 1 to 0"),
@@ -227,8 +228,7 @@ def check_kernels(problem: DecisionProblem) -> None:
         if (group.randomizer is not None or truths != classes) and entries > _MOST:
             raise InputError(
                 f"Known randomizers are for at most {_MOST:,} pairs of true answers and votes. Got {entries:,} for the "
-                f"{group.count} voters of group {g} and {classes} classes. Leave the randomizer out, or take fewer "
-                "voters or classes."
+                f"{group.count} voters of group {g} and {classes} classes.{OTHERWISE}"
             )
 
 

@@ -137,10 +137,14 @@ def test_votes_that_need_no_noise_are_told_so_where_no_table_fits() -> None:
 
 @pytest.mark.usefixtures("nothing_is_listed")
 def test_other_ways_to_a_plan_ask_the_size_too() -> None:
-    """Private voters, for whom noisy max is the plan of non-private ones; several groups; estimators."""
+    """Private voters, for whom noisy max is the plan of non-private ones; several groups; estimators.
+
+    Where no table fits without the randomizer either, to leave it out is no way.
+    """
     known = darrm.VoterGroup(250, 1.0, randomizer="randomized response", colluders=0)
-    for group in ((250, 1.0), known):
-        with pytest.raises(darrm.InputError, match=r"--group 250:inf\), without .* the plan is then noisy max"):
+    for group, before in (((250, 1.0), "ask fewer voters. Or count"), (known, "classes. Count")):
+        said = rf"{before} all .*--group 250:inf\), without .* the plan is then noisy max"
+        with pytest.raises(darrm.InputError, match=said):
             darrm.plan([group], classes=10, voters="fresh", **TEACHERS)  # type: ignore[arg-type]
     with pytest.raises(darrm.InputError, match=r"take fewer voters or classes\.$"):  # where a table fits without it
         darrm.plan([known], classes=3, voters="fresh", **TEACHERS)  # type: ignore[arg-type]
