@@ -228,7 +228,8 @@ def rests(rows: int) -> str:
         f"{printed.counted(rows, 'row')} {'rests' if rows == 1 else 'rest'} on an assumption: in a group "
         "COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
         "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness "
-        f"and learns from no vote, {LEFT_OUT}, and {NO_VOTE}."
+        f"and learns from no vote, {LEFT_OUT}, {UNSEEN} where COLLUDERS is 0, and {NO_VOTE}. Records at voters that "
+        "collude have no guarantee."
     )
 
 
