@@ -226,7 +226,7 @@ def command(
         rests_on = ledger.rests_on()
         problems = [problem for problem, _ in rests_on]
         budget, voters_called = wording.budgets(status, problems), wording.voters_of(status, problems)
-        rests = " and ".join(
+        rests = wording.joined(
             wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
             for problem, absent in rests_on
         )

@@ -18,7 +18,7 @@ from darrm.cli.needed import Command
 from darrm.errors import CertificateError, in_one_line
 from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
-from darrm.problem.groups import LEFT_OUT, NO_VOTE, UNSEEN
+from darrm.problem.groups import AT_COLLUDERS, LEFT_OUT, NO_VOTE, UNSEEN
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -228,8 +228,7 @@ def rests(rows: int) -> str:
         f"{printed.counted(rows, 'row')} {'rests' if rows == 1 else 'rest'} on an assumption: in a group "
         "COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
         "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness "
-        f"and learns from no vote, {LEFT_OUT}, {UNSEEN} where COLLUDERS is 0, and {NO_VOTE}. Records at voters that "
-        "collude have no guarantee."
+        f"and learns from no vote, {LEFT_OUT}, {UNSEEN} where COLLUDERS is 0, and {NO_VOTE}.{AT_COLLUDERS}"
     )
 
 

@@ -378,6 +378,7 @@ def _reached(groups: tuple[VoterGroup, ...]) -> tuple[VoterGroup, ...]:
 LEFT_OUT = "the votes of those left out depend on no votes but their own"
 UNSEEN = "no observer of the labels knows a vote"  # else there is a colluder, such as a voter that sees the labels
 NO_VOTE = "no vote is used twice or decides what to ask, draw again or release"
+AT_COLLUDERS = " Records at voters that collude have no guarantee."  # behind a condition
 OF_ANY_OTHERS = (  # of a second total, as a clause
     "only the affected voters randomize as stated, the others may be any mechanism that learns no vote of others, and "
     f"{NO_VOTE}"
@@ -406,7 +407,7 @@ def assumption(problem: ByGroups) -> str:
 def rests_on(problem: ByGroups) -> str:
     """`assumption` as the end of a sentence, and a sentence on records at voters that collude; "" if there are none."""
     stated = assumption(problem)
-    records = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
+    records = AT_COLLUDERS * any(group.colluders for group in problem.groups)
     return f"{stated}.{records}" if stated else ""
 
 

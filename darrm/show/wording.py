@@ -10,7 +10,7 @@ from darrm.numerics.printed import at_least as at_least
 from darrm.numerics.printed import counted
 from darrm.numerics.printed import exactly as exactly
 from darrm.problem import limits
-from darrm.problem.groups import assumption, called, without_privacy
+from darrm.problem.groups import AT_COLLUDERS, assumption, called, without_privacy
 from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
@@ -118,10 +118,17 @@ def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = Fa
         others.append("no vote decides what to ask, draw again or release")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
-    colluders = " Records at voters that collude have no guarantee." * any(group.colluders for group in problem.groups)
+    colluders = AT_COLLUDERS * any(group.colluders for group in problem.groups)
     if not others:
         return f"if {private} and {affects}.{colluders}"
     return f"if {private} {', '.join([affects, *others[:-1]])}, and {others[-1]}.{colluders}"
+
+
+def joined(conditions: Iterable[str]) -> str:
+    """Several of `condition`, all of which must hold, as one sentence; "" if there are none."""
+    each = list(dict.fromkeys(conditions))
+    clauses = "; and ".join(one.removesuffix(AT_COLLUDERS).removesuffix(".") for one in each)
+    return f"{clauses}.{AT_COLLUDERS * any(one.endswith(AT_COLLUDERS) for one in each)}" if each else ""
 
 
 def of_check(mechanism: object) -> str:

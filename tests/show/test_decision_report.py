@@ -481,3 +481,13 @@ def test_cells_are_short_groups_are_named_and_the_box_says_what_was_minimised(fe
     box = page.text.split("The guarantee\n")[0]
     assert "minimised: the label error rate" in box
     assert sections.figure(design.expected_cost) in box
+
+
+def test_conditions_of_several_kinds_of_voters_are_one_sentence() -> None:
+    known = VoterGroup(3, epsilon=1.0, max_affected=1, randomizer="randomized response", colluders=1)
+    conditions = [wording.condition(DecisionProblem([own], 1.0), "fresh") for own in (known, VoterGroup(3, 1.0), known)]
+    said = wording.joined(conditions)
+    assert said.count("; and if ") == 1
+    assert re.findall(r"\.\D", said) == [". "]  # before the sentence on the records at colluders
+    assert wording.joined(conditions[1:2]) == conditions[1]
+    assert not wording.joined([])
