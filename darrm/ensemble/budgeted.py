@@ -22,6 +22,7 @@ from darrm.ensemble.noisy_max import NoisyMax
 from darrm.ensemble.releases import DesignedLabels, PlainMajority, budget_of
 from darrm.errors import BudgetError
 from darrm.numerics.printed import at_least, exactly
+from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 
 
@@ -41,7 +42,7 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
             given = overlap if ensemble.m is None else ensemble.m
             problem = MajorityProblem(K, given, epsilon, max_affected=overlap, adjacency=ensemble.adjacency)
             warn_if_idle(problem)
-            m = problem.m
+            m = allowance(problem)
         asked = (K, epsilon, overlap, ensemble.adjacency, m, queries, *totals)
         colluders = checked_colluders(ensemble.colluders, K, overlap)
         fallback = fallback_of(colluders, totals[0])
