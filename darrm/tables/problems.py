@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from darrm._validation import path as check_path
+from darrm.constraints.usual import MOST_K
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
@@ -60,10 +61,12 @@ class Grid:
         tasks = self.tasks
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i, task in enumerate(tasks):
-            groups.setdefault(task.helped or (i,), []).append(i)
+            # Small problems need no help, and to hand one to another process takes as long as to solve it.
+            of = task.helped[:1] if task.helped and task.problem.K <= MOST_K else task.helped
+            groups.setdefault(of or (i,), []).append(i)
         chains = []
         for members in groups.values():
-            members.sort(key=lambda i: (tasks[i].problem.release_epsilon, tasks[i].problem.delta))
+            members.sort(key=lambda i: (tasks[i].helped, tasks[i].problem.release_epsilon, tasks[i].problem.delta))
             parts = max(1, -(-len(members) // _CHAIN))
             chains += [part.tolist() for part in np.array_split(np.array(members), parts)]
         # The largest first, so that no process is left with one at the end.
