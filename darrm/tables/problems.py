@@ -57,13 +57,16 @@ class Grid:
         return hashlib.sha256(json.dumps([task.key for task in self.tasks]).encode()).hexdigest()
 
     def chains(self) -> list[list[int]]:
-        """Indices of tasks in units of work: neighbours, from small m on, so that each helps the next."""
+        """Indices of tasks in units of work: neighbours, from small m on, so that each helps the next.
+
+        Small problems need no help, so those of one K share a unit: to hand one to another process takes as long as to
+        solve it.
+        """
         tasks = self.tasks
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i, task in enumerate(tasks):
-            # Small problems need no help, and to hand one to another process takes as long as to solve it.
-            of = task.helped[:1] if task.helped and task.problem.K <= MOST_K else task.helped
-            groups.setdefault(of or (i,), []).append(i)
+            shared = task.helped[:1] if task.problem.K <= MOST_K else task.helped
+            groups.setdefault(shared or (i,), []).append(i)
         chains = []
         for members in groups.values():
             members.sort(key=lambda i: (tasks[i].helped, tasks[i].problem.release_epsilon, tasks[i].problem.delta))

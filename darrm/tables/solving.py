@@ -72,9 +72,9 @@ def solve_grid(
 
     Notes
     -----
-    Designs are solved in chains of up to 32 similar problems, from small m on. Above K = 64 each begins with the
-    binding constraints of the previous one (`darrm.design.solve.Binding`). If a run is killed, unfinished chains are
-    lost.
+    A process is handed up to 32 problems of one K at once, from small m on. Above K = 64 they are of one epsilon and
+    Delta too, and each begins with the binding constraints of the previous one (`darrm.design.solve.Binding`). If a
+    run is killed, what was handed to a process and is not finished is lost.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from darrm._validation import check_jobs
 from darrm.cli import main
 from darrm.cli.table import values
 from darrm.errors import OutputError
-from darrm.tables import files, parallel, solving
+from darrm.tables import files, parallel, problems, solving
 from darrm.tables.journal import journal_of, line_of
 
 GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
@@ -273,6 +273,16 @@ def test_what_cannot_be_solved_is_a_row_with_its_reason(tmp_path: Path) -> None:
     )
 
 
+def test_only_large_problems_wait_for_their_neighbours() -> None:
+    """A small problem takes about as long as to hand it to a process, so a unit is full; a large one begins with the
+    binding constraints of the last, so its unit has one epsilon and rising guarantees."""
+    small = tables.grid(K=5, m=[1, 2], epsilon=[i / 100 for i in range(1, 33)])
+    assert sorted(map(len, small.chains())) == [32, 32]
+    large = tables.grid(K=65, m=[3, 1, 2], epsilon=[0.1, 0.2])
+    units = [[(large.tasks[i].problem.epsilon, large.tasks[i].problem.m) for i in unit] for unit in large.chains()]
+    assert sorted(units) == [[(0.1, 1), (0.1, 2), (0.1, 3)], [(0.2, 1), (0.2, 2), (0.2, 3)]]
+
+
 @pytest.mark.thorough
 def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "t.parquet"
@@ -285,6 +295,7 @@ def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkey
         return true(tasks)
 
     monkeypatch.setattr(solving, "_solve_chain", stops)
+    monkeypatch.setattr(problems, "_CHAIN", 3)
     with pytest.raises(KeyboardInterrupt):
         tables.solve_grid(**GRID, out=out)
     assert not out.exists()
