@@ -70,7 +70,6 @@ _RENYI = "Renyi DP"
 GAUSSIAN = "Gaussian DP"
 LADDER = "ladder of Gaussian profiles"
 RANGE = "bounded range"
-OF_ANY_VOTES = (_RENYI, GAUSSIAN, LADDER)  # bounds for any number of votes and classes
 
 
 def _most_votes(classes: int) -> int:

@@ -17,6 +17,7 @@ from darrm.numerics.bisection import largest_that
 from darrm.numerics.printed import at_least, counted, exactly
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import assumption
+from darrm.problem.limits import ADDED
 
 
 def conditions(state: State) -> list[str]:
@@ -34,11 +35,8 @@ def conditions(state: State) -> list[str]:
 
 
 def _of_votes(affected: int) -> str:
-    votes, gone = ("one vote", "one") if affected == 1 else (f"{affected} votes", "as many")
-    return (
-        f"a change of one record changes {votes} of noisy max at most, or adds or takes away {gone}, and every label "
-        "has new noise"
-    )
+    votes = "one vote" if affected == 1 else f"{affected} votes"
+    return f"a change of one record changes {votes} of noisy max at most, {ADDED}, and every label has new noise"
 
 
 def _of_rows(state: State, labels: list[AnyProblem], *, charged: bool) -> list[str]:

@@ -162,10 +162,9 @@ def _of_noisy_max(
 ) -> None:
     from darrm.accounting.composition import compose
     from darrm.accounting.fresh import released
-    from darrm.accounting.noisy_max import OF_ANY_VOTES, has_exact_total
     from darrm.accounting.search import max_queries
 
-    console, votes, checked = common.console(), mechanism.problem, getattr(mechanism, "sigma_check", None) is not None
+    console, checked = common.console(), getattr(mechanism, "sigma_check", None) is not None
     if isinstance(total_epsilon, list):
         raise InputError(
             f"--total-epsilon must be a number for noisy max. Got {total_epsilon}. Run once for each total."
@@ -176,8 +175,6 @@ def _of_noisy_max(
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
             return
         console.print(f"{wording.pair(total_epsilon, delta)} covers {released(most, most if checked else None)}.")
-        if votes is not None and not has_exact_total(votes.K, votes.n_classes, mechanism.max_affected):
-            votes = None
     else:
         total = compose(mechanism, queries, delta=delta, voters=voters)
         if as_json:
@@ -190,9 +187,7 @@ def _of_noisy_max(
         console.print(f"{labels.capitalize()} {price}.")
         console.print(f"For some votes epsilon is at least {total.lower:.6g}. Bounds:")
         _print_bounds(total)
-        if min(total.bounds, key=total.bounds.__getitem__) in OF_ANY_VOTES:
-            votes = None
-    console.print(wording.of_noisy_max(votes, affected=mechanism.max_affected))
+    console.print(wording.of_noisy_max(mechanism.problem, affected=mechanism.max_affected))
 
 
 def _print_bounds(total: Total) -> None:

@@ -193,7 +193,7 @@ def command(
     n = labels.n
     charged = n if ledger is None else n - ids.same
     seconds = round(time.perf_counter() - start, 3)
-    guarantee, how, reversed_ = _of_one_label(made, in_ledger=ledger is not None)
+    guarantee, how, reversed_ = _of_one_label(made)
     order = "" if counted else _order(problem, voters, named=by_name is not None)
     # Before the ledger composes what it has spent: who interrupts that must know that the labels are out.
     common.note(f"Wrote {printed.counted(n, 'label')} to {out}. {how}{order}{f' {_BY_KEY}' * (key is not None)}")
@@ -313,19 +313,14 @@ def _counted(made: Design | Noisy, path: Path, layout: str, columns: str | None,
     return [votes.read_counts(path, names, tall=True, K=made.K)]
 
 
-def _of_one_label(made: Design | Noisy, *, in_ledger: bool) -> tuple[dict[str, Any], str, str]:
+def _of_one_label(made: Design | Noisy) -> tuple[dict[str, Any], str, str]:
     """The guarantee of one label, as values and in words, and a warning of answers in reversed order."""
     from darrm.design.design import Design
 
     if not isinstance(made, Design):
-        from darrm.accounting.noisy_max import has_exact_total
-
         nothing = {"epsilon_of_one_label": None, "delta_of_one_label": None}
         noise = f"Noise of each count: Gaussian, sigma {wording.exactly(made.sigma)}{wording.of_check(made)}."
-        votes = made.problem
-        if in_ledger or (votes and not has_exact_total(votes.K, votes.n_classes, made.max_affected)):
-            votes = None  # the total of a ledger, and of votes that cannot be listed, is for any votes
-        holds = wording.of_noisy_max(votes, "A total", affected=made.max_affected)
+        holds = wording.of_noisy_max(made.problem, "A total", affected=made.max_affected)
         return {**nothing, "mechanism": made.as_dict()}, f"{noise} {holds}", ""
     guarantee = {
         "epsilon_of_one_label": _of_kinds(made.problem, epsilon_in_print),

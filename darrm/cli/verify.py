@@ -93,7 +93,7 @@ def _noisy_max(file: Path, as_json: bool) -> int:
         "It states no guarantee: what labels cost depends on their number. Run: darrm budget "
         f"{shlex.quote(str(file))} --queries N --total-delta D"
     )
-    console.print(wording.of_noisy_max(None, "A total", affected=made.max_affected))
+    console.print(wording.of_noisy_max(votes, "A total"))
     console.print(f"A ledger calls it {account.called}.")
     return DONE.status
 

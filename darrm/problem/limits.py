@@ -16,6 +16,7 @@ from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
 ANY_NUMBER = "any number of votes and classes"  # what a total of noisy max holds for, if it is for no table
+ADDED = "or adds or takes away as many where a row may have any number of votes"  # beside the votes that one changes
 _NOT_PRIVATE = Decimal(400)
 _MOST_POINTS = 10_000
 ADJACENCIES = ("replace-one", "add-remove")

@@ -143,8 +143,8 @@ def of_check(mechanism: object) -> str:
 def of_noisy_max(votes: ByGroups | None, what: str = "This", *, affected: int = 1) -> str:
     """The condition of ``what``, a total of noisy max, for these votes or for any of which so many are affected."""
     affected = affected if votes is None else votes.max_affected
-    changes, gone = ("one vote", "one") if affected == 1 else (f"at most {affected} votes", "as many")
-    votes_alone, silent = limits.ANY_NUMBER, f", or adds or takes away {gone}"
+    changes = "one vote" if affected == 1 else f"at most {affected} votes"
+    votes_alone, silent = limits.ANY_NUMBER, f", {limits.ADDED}"
     if votes is not None:
         votes_alone, silent = f"{votes.K} votes for {votes.n_classes} classes", ""
     return (
