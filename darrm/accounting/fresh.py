@@ -33,6 +33,7 @@ _BLOCK = 2000  # largest block of queries that is composed with itself above tha
 UNDERFLOW = 1e-290  # smaller deltas are left to bounds without a grid
 _FEW_COUNTS = 1000  # counts that a quick lower bound tries, to detect a total beyond every grid
 FAR = 690.0  # nats; above it e^epsilon is not a float64, and no such budget is useful
+LARGEST = 0.97 * FAR  # the budget to which labels are composed under any larger one; grids end at FAR
 FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative; closer bounds count as equal
 _LEAST = 1e-9  # share of delta for all queries: allowed error of V far from the point where it is delta
@@ -332,6 +333,7 @@ def within(
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW or (isinstance(release, OutcomeRows) and release.alike):
         return by_loss
+    whole, epsilon = epsilon, min(epsilon, LARGEST)
     # Grids with a point at epsilon, up to a rounding error before it.
     if isinstance(release, OutcomeRows) and epsilon < FAR:
         guess = _guess(release, epsilon, delta, most)
@@ -344,7 +346,7 @@ def within(
         step = epsilon / count * (1 - 1e-15) if count else fine
         size = max(_POINTS[0], count + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
         if step * size > FAR:  # no grid reaches that far; beyond its end V counts as the last value
-            by_loss = max(by_loss, _within_by_single_labels(release, guaranteed, epsilon, delta, most))
+            by_loss = max(by_loss, _within_by_single_labels(release, guaranteed, whole, delta, most))
             size = int(min(FAR / step, _POINTS[1]))
             if size <= count or by_loss == most:
                 continue

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_within, of_fixed
-from darrm.accounting.fresh import labels_within, upper_of_region
+from darrm.accounting.fresh import LARGEST, labels_within, upper_of_region
 from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.noisy_max import CountMechanism, of_votes, queries_within, refuse_voters
 from darrm.accounting.releases import AnyRelease, OneLabel, checked_voters, for_each_kind, one_label
@@ -74,8 +74,9 @@ class Budget:
     _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
-        """The budget with that share of its epsilons."""
-        of = {name: epsilon * share for name, epsilon in self.of.items()}
+        """The budget with that share of its epsilons, which then are no larger than labels are composed for."""
+        of = {name: min(epsilon, LARGEST) * share for name, epsilon in self.of.items()}
+        share *= min(1.0, LARGEST / self.epsilon)
         made = replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
         made._totals = self._totals
         return made

@@ -47,7 +47,7 @@ _SOON = 0.3  # share of the budget that a first design spends where optima are s
 _QUICK = 128  # entries of a table of two answers, up to which they are
 _ROUNDS = 6  # of raised shares
 _GAIN = 1e-4  # relative, of the cost: less is no reason to raise shares again
-_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ
+_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # share of the total epsilon, as grids of composition differ and end
 
 
 def planned(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
@@ -125,7 +125,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         if budget.cost(design) <= budget.epsilon:
             return design
     for reserve in _RESERVES:
-        search = _Search(setting, budget.scaled(1 - reserve), found)
+        search = _Search(setting, budget.scaled(1 - reserve) if reserve else budget, found)
         # So that there is a design if the search is stopped; a good one where optima can take hours.
         search.noisy_counts(enough=_SOON if setting.model.binary and setting.majority().size <= _QUICK else LEAST_SPENT)
         for votes, total in _sides(setting, search.budget) if small(setting) else []:

@@ -664,3 +664,15 @@ def test_gaussian_optima_that_are_left_out_would_gain_less_than_is_said(
     assert tried
     assert both.design.expected_cost <= own.design.expected_cost * (1 + 1e-12)
     assert own.design.expected_cost <= both.design.expected_cost * (1 + 1e-4)
+
+
+@pytest.mark.slow
+def test_a_larger_budget_has_a_plan_too_where_no_grid_of_composition_reaches_it() -> None:
+    """Grids end at 690 nats; no design was found for 700, where that for 600 is within it."""
+    asked: dict[str, Any] = {"K": 3, "epsilon": 3.0, "base_accuracy": 0.9, "max_affected": 1, "voters": "fresh"}
+    asked |= {"total_delta": 1e-6, "queries": 400, "compare": False}
+    small, large = (darrm.plan(**asked, total_epsilon=total).design for total in (600, 700))
+    assert large.expected_cost < small.expected_cost
+    covered = [max_queries(small, total, 1e-6, voters="fresh") for total in (600, 669, 690, 700)]
+    assert covered == sorted(covered)
+    assert covered[0] >= 400
