@@ -9,11 +9,19 @@ from pathlib import Path
 DARRM = [sys.executable, "-m", "darrm"]
 
 
+def status(returncode: int) -> int:
+    """The exit status as a shell has it. A darrm that a signal ends says nothing, and Python gives minus the signal."""
+    if returncode < 0:
+        print(f"Signal {-returncode} ended darrm. Run this again.", file=sys.stderr)
+    return returncode if returncode >= 0 else 128 - returncode
+
+
 def release(night: date) -> int:
-    """The exit status of darrm. Only 5, and 2 where votes have not arrived, are worth another run.
+    """The exit status of darrm. Only 5, one above 128, and 2 where votes have not arrived, are worth another run.
 
     0 done, 1 the design's guarantee does not hold, 2 a file is missing (votes that have not arrived) or wrong, 3 budget
-    spent, 4 a search found no design (a release makes none), 5 try again, 6 other votes under an id of before.
+    spent, 4 a search found no design (a release makes none), 5 try again, 6 other votes under an id of before, 128 + n
+    signal n ended it (137: killed).
     """
     key, votes, out = Path(f"keys/{night:%Y-%m}.key"), Path(f"votes/{night}.csv"), Path(f"labels/{night}.csv")
     if not votes.exists():  # before a key is made for it
@@ -23,12 +31,12 @@ def release(night: date) -> int:
         made = subprocess.run([*DARRM, "key", str(key)], stderr=subprocess.PIPE, text=True)
         if made.returncode and not key.exists():  # else another run made it: a key with a name is whole
             print(made.stderr, end="", file=sys.stderr)
-            return made.returncode
+            return status(made.returncode)
     command = [*DARRM, "release", "design.json", "--votes", str(votes), "--out", str(out), "--overwrite"]
     command += ["--ledger", "ledger.db", "--key", str(key), "--note", str(night), "--json", "--log-json"]
     ended = subprocess.run(command, stdout=subprocess.PIPE)
     if ended.returncode:
-        return ended.returncode
+        return status(ended.returncode)
     answer = json.loads(ended.stdout)
     left = answer["left"]
     print(f"{night}: {answer['labels']} labels, {answer['charged']} charged, left: {'any' if left is None else left}")

@@ -65,6 +65,23 @@ def test_a_key_that_another_run_makes_meanwhile_is_used(
     assert capsys.readouterr().err == ("" if made else "darrm: why not\n")
 
 
+@pytest.mark.parametrize("killed", ["key", "release"])
+def test_a_killed_darrm_is_said_as_a_shell_says_it(
+    killed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = loaded()
+    monkeypatch.chdir(tmp_path)
+    Path("votes").mkdir()
+    Path("votes/2026-11-28.csv").touch()
+
+    def run(command: list[str], **_: Any) -> CompletedProcess[str]:
+        return CompletedProcess(command, -9 if command[len(script.DARRM)] == killed else 0, "", "")
+
+    monkeypatch.setattr(script.subprocess, "run", run)
+    assert script.release(date(2026, 11, 28)) == 137
+    assert capsys.readouterr().err == "Signal 9 ended darrm. Run this again.\n"
+
+
 @pytest.mark.thorough
 def test_a_night_is_charged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
