@@ -39,7 +39,7 @@ _SURE = 0.99  # least probability, at `Family.most`, of the most probable answer
 
 
 class Family(NamedTuple):
-    """Tables with one parameter; a larger one means less noise.
+    """Tables with one parameter; a larger one means less noise and, but for ``steps``, less privacy.
 
     Attributes
     ----------
@@ -52,8 +52,9 @@ class Family(NamedTuple):
         The parameter in words. It is rounded towards more noise: up where a larger one is more noise (`at_least`), down
         where a larger one is less (`at_most`).
     steps : tuple of float
-        Rising parameters between which privacy need not fall. A search for the largest parameter tries these first, in
-        descending order.
+        Rising parameters around which privacy can rise with the parameter, as where a table is cut off at 1; between
+        two of them it must fall, or the search for the largest parameter ends below it. The search tries these first,
+        in descending order.
     mixed : callable, optional
         Where more noise by the parameter can be less private: maps a parameter to the family of mixtures of its table
         with random answers.
