@@ -18,7 +18,7 @@ from darrm.cli.needed import Command
 from darrm.errors import CertificateError, in_one_line
 from darrm.numerics import printed
 from darrm.numerics.exact import rounded_up
-from darrm.problem.groups import AT_COLLUDERS, LEFT_OUT, NO_VOTE, UNSEEN
+from darrm.problem.groups import AT_COLLUDERS, LEFT_OUT, NO_VOTE
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _voters(problem: dict[str, Any]) -> str:
             known = group["randomizer"]
             own = f"randomized response of epsilon {wording.exactly(group['epsilon'])}"
             how = f"by {own if isinstance(known, str) else known}"
-            but = f" but {group['colluders']}, which have no guarantee" if group["colluders"] else f", and {UNSEEN}"
+            but = f" but {group['colluders']}, which have no guarantee" * bool(group["colluders"])
             each = f"known to draw every vote from its true answer {how}, all{but}"
         fewer = (
             f", at most {group['max_affected']} affected" if group["max_affected"] < min(most, group["count"]) else ""
@@ -228,7 +228,7 @@ def rests(rows: int) -> str:
         f"{printed.counted(rows, 'row')} {'rests' if rows == 1 else 'rest'} on an assumption: in a group "
         "COUNT:EPSILON:DELTA:MAX_AFFECTED:response:COLLUDERS every "
         "voter but COLLUDERS draws every vote from its true answer by randomized response with new, secret randomness "
-        f"and learns from no vote, {LEFT_OUT}, {UNSEEN} where COLLUDERS is 0, and {NO_VOTE}.{AT_COLLUDERS}"
+        f"and learns from no vote, {LEFT_OUT}, and {NO_VOTE}.{AT_COLLUDERS}"
     )
 
 

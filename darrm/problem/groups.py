@@ -375,8 +375,8 @@ def _reached(groups: tuple[VoterGroup, ...]) -> tuple[VoterGroup, ...]:
     return tuple(group for group in groups if group.max_affected)
 
 
-LEFT_OUT = "the votes of those left out depend on no votes but their own"
 UNSEEN = "no observer of the labels knows a vote"  # else there is a colluder, such as a voter that sees the labels
+LEFT_OUT = f"the votes of those left out depend on no votes but their own, {UNSEEN} of others"
 NO_VOTE = "no vote is used twice or decides what to ask, draw again or release"
 AT_COLLUDERS = " Records at voters that collude have no guarantee."  # behind a condition
 OF_ANY_OTHERS = (  # of a second total, as a clause

@@ -528,8 +528,9 @@ def test_a_total_says_what_it_rests_on() -> None:
     said = [str(compose(design, 2, delta=1e-6, voters="fresh")) for design in (known, any_voters)]
     assert said[0].endswith(
         "if every voter but 1 draws every vote from its true answer by randomized response of epsilon 1 with new, "
-        "secret randomness and learns from no vote, the votes of those left out depend on no votes but their own, and "
-        "no vote is used twice or decides what to ask, draw again or release>"
+        "secret randomness and learns from no vote, the votes of those left out depend on no votes but their own, no "
+        "observer of the labels knows a vote of others, and no vote is used twice or decides what to ask, draw again "
+        "or release>"
     )
     assert " if " not in said[1]
 
