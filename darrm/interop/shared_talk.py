@@ -191,7 +191,10 @@ def _let_in(register: Callable[[int, Any], None], peer: int, protocol: Any) -> N
 
 
 def _ended(name: str, nothing: str) -> PartyError:
-    return PartyError(f"The connection to party {name} ended, and the block with it. {nothing}")
+    return PartyError(
+        f"The connection to party {name} ended, and the block with it. {nothing} Look for the party that ended first: "
+        "the others end because of it."
+    )
 
 
 def _not_read(nothing: str) -> PartyError:
