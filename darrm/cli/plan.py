@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 @fallback_option
 @common.number("--at-most", "For epsilon auto: largest epsilon of one vote, in nats.")
 @common.number("--aggregator-epsilon", "For epsilon auto: largest epsilon of all votes together, in nats.")
-@click.option("--no-comparison", is_flag=True, help="Leave out the comparison with other mechanisms.")
+@click.option(
+    "--no-comparison",
+    is_flag=True,
+    help="Leave out the comparison with other mechanisms, and the totals for other numbers of colluders.",
+)
 @common.number(
     "--time-limit",
     "Stop the search after this many seconds and return the best design so far [no limit].",

@@ -104,7 +104,7 @@ class Plan:
         somebody who sees them, but no vote. Else NaN.
     if_colluding : mapping from int to float
         With one group of a known randomizer: the total epsilon of all labels, at ``total_delta``, if so many voters
-        collude: none, one, and a quarter of them. Else, and without a comparison, empty.
+        collude: none, one, as many as stated, one more, and a quarter of them. Else, and without a comparison, empty.
     """
 
     chosen: Design | Noisy
