@@ -150,6 +150,10 @@ class LedgerReading:
         state = self._state()
         return _takes(state, _known(state, design), design)
 
+    def _of_others(self, design: object) -> str:
+        """Why labels of a design are those of other voters; "" if they are not."""
+        return other_voters(self._state(), design.problem) if isinstance(design, Design) else ""
+
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
         """The assumptions of the total: a problem for each kind of voters, and whether these may be absent.
 
@@ -253,7 +257,7 @@ def _takes(state: State, account: Labels | NoisyLabels, design: object) -> bool:
     """Whether labels of a design, whose account this is, may be charged at all."""
     if state.rule == "exact" and account.name not in state.of_labels:
         return False
-    return not isinstance(design, Design) or other_voters(state, design.problem) is None
+    return not (isinstance(design, Design) and other_voters(state, design.problem))
 
 
 def _known(state: State, design: object) -> Labels | NoisyLabels:

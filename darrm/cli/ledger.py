@@ -283,7 +283,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         made_for = f"This ledger was made for {wording.listed(one['what'] for one in status['designs'])}."
         known = given is None or given.name in [one["digest"] for one in status["designs"]]
         if given is not None and status["left"] == 0 and (own["left"] != 0 or not known):
-            made_for += f" It covers no label of the given file ({given.called})."
+            made_for += f" It covers no label of the given file ({given.called}). {ledger._of_others(design)}".rstrip()
         common.console().print(made_for)
     for last in history[-1:]:
         if last["time"]:
@@ -298,7 +298,7 @@ def _show(ledger: Ledger, as_json: bool, design: Design | Noisy | None = None, r
         )
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
     told_last = _otherwise(fallback, balances, status["fallback_epsilon"])
-    for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked, told_last]:
+    for told in [of_rows(status, rests_on), of_other_totals(own, rests_on), *asked, told_last]:
         if told:
             common.console().print(told)
 

@@ -553,6 +553,25 @@ def test_a_ledger_shown_with_another_design_keeps_what_it_says_of_itself(
         assert (shown["left"], shown["covers_file"]) == (0, covers)  # a spent budget, and a foreign design
 
 
+def test_a_ledger_says_that_a_file_is_for_other_fixed_voters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their designs have one number, because no number depends on names."""
+    ledger = tmp_path / "one.db"
+    for names in ("abc", "abd"):
+        problem = darrm.DecisionProblem([darrm.VoterGroup(3, 0.3, names=list(names))], 0.6)
+        darrm.solve(problem, objective=darrm.objectives.truth([0.8])).save(tmp_path / f"{names}.json")
+    own = darrm.load(tmp_path / "abc.json")
+    darrm.accounting.Ledger.create(ledger, own, total_epsilon=0.9, total_delta=0.0, voters="fixed")
+    said = []
+    for names in ("abc", "abd"):
+        assert main(["ledger", "show", str(ledger), str(tmp_path / f"{names}.json")]) == 0
+        said.append(" ".join(capsys.readouterr().out.split()))
+    assert "It covers no label" not in said[0]
+    assert "This ledger charges the fixed voters ('a', 'b', 'c'), once. Got a design for ('a', 'b', 'd')." in said[1]
+    assert all("Add the total of other voters on the same records" in text for text in said)
+
+
 def test_what_a_plan_kept_and_its_file_does_not_hold_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,8 +21,8 @@ def are_the_same(state: State) -> bool:
     return state.voters != "fixed" or len({voters_of(problem) for problem in charged}) <= 1
 
 
-def other_voters(state: State, problem: AnyProblem) -> tuple[str, ...] | None:
-    """The voters that a ledger for fixed voters charged, if their names differ from those of a problem.
+def other_voters(state: State, problem: AnyProblem) -> str:
+    """Why a ledger for fixed voters takes no labels of a problem, if the names of its voters are others; else "".
 
     Names are compared where both have them, group by group in any order.
     """
@@ -30,19 +30,18 @@ def other_voters(state: State, problem: AnyProblem) -> tuple[str, ...] | None:
     for account in state.designs.values() if state.voters == "fixed" and own else ():
         known = _names_of(account.problem) if account.charged or state.rule == "exact" else ()
         if known and known != own:
-            return account.problem.voters
-    return None
+            return (
+                f"This ledger charges the fixed voters {shown(account.problem.voters)}, once. Got a design for "
+                f"{shown(problem.voters)}. Other voters need a ledger of their own, whose budget is added. If they are "
+                "the same, use the same names in every design, group by group."
+            )
+    return ""
 
 
 def check_names(state: State, problem: AnyProblem) -> None:
     """`InputError` if the names are those of other fixed voters, who would not be charged."""
-    known = other_voters(state, problem)
-    if known is not None:
-        raise InputError(
-            f"This ledger charges the fixed voters {shown(known)}, once. Got a design for {shown(problem.voters)}. "
-            "Other voters need a ledger of their own, whose budget is added. If they are the same, use the same names "
-            "in every design, group by group."
-        )
+    if why := other_voters(state, problem):
+        raise InputError(why)
 
 
 def keep_names(account: Labels, problem: AnyProblem) -> None:
