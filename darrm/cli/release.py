@@ -348,13 +348,13 @@ def _of_groups(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ..
 
 
 def _order(problem: MajorityProblem | DecisionProblem, voters: tuple[str, ...], *, named: bool) -> str:
-    """Which columns were taken for which group; nothing if all columns were taken for one."""
+    """Which columns were taken, and for which group if there are several."""
     groups = _of_groups(problem, tuple(map(in_one_line, voters)))  # names that a file holds
     each = "; ".join(f"{wording.some(own)} as group {g}" for g, own in enumerate(groups, start=1))
     if named:
         return f" Vote columns were matched by name: {each if len(groups) > 1 else wording.some(groups[0])}."
     if len(groups) == 1:
-        return ""
+        return f" Vote columns were used in order: {wording.some(groups[0])}." * bool(groups[0])
     ends = list(accumulate(map(len, groups)))
     parts = [
         f"{end - len(own) + 1} to {end} as group {g}" for g, (own, end) in enumerate(zip(groups, ends, strict=True), 1)

@@ -264,6 +264,8 @@ def test_release_without_names_says_which_columns_it_took(capsys: pytest.Capture
         "Vote columns were used in order: 1 to 2 as group 1 and 3 to 3 as group 2, "
         "that is anna, ben as group 1; eve as group 2." in said
     )
+    darrm.solve(K=3, m=1, epsilon=1.0).save("three.json")
+    assert "Vote columns were used in order: anna, ben, eve." in run(capsys, "three.json", "--votes", "ordered.csv")[1]
 
 
 @pytest.mark.usefixtures("folder")
