@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
+from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, max_queries, rdp_epsilon
 from darrm.measures import entrywise_leakage, laplace_leakage_bound, laplace_leakage_data_bound, noisy_max_probabilities
+from darrm.mechanisms import PermuteAndFlip
 
 
 @pytest.mark.parametrize(
@@ -176,3 +177,8 @@ def test_renyi_bounds_become_the_guarantee() -> None:
     ):
         with pytest.raises(darrm.InputError):
             rdp_epsilon(*bad)  # type: ignore[arg-type]
+
+
+def test_a_budget_that_no_grid_reaches_covers_at_least_what_a_smaller_one_does() -> None:
+    covered = [max_queries(PermuteAndFlip(3.0, K=5, classes=2), epsilon, 1e-6) for epsilon in (669, 690, 1000)]
+    assert covered == sorted(covered)
