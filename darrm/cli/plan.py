@@ -21,7 +21,6 @@ from darrm.problem.groups import without_privacy
 from darrm.show import plan_words
 
 if TYPE_CHECKING:
-    from darrm.design.design import Design
     from darrm.planning.answers import Plan
     from darrm.planning.planner import Progress
 
@@ -67,7 +66,7 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     replaced = outputs.replaces(out)
     setting = take_setting(values)
     if out is not None:
-        _check_writable(**setting)
+        _check_writable(setting, values)
     if plot is not None and no_comparison and not groups_of(setting["groups"], None, None, 0.0)[1]:
         raise click.UsageError("--plot draws the comparison. Leave out --no-comparison, or --plot.")
     with progress(_said) as report:
@@ -90,8 +89,8 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         outputs.say_held(out, made)
     if as_json:
         return
-    if out is None and isinstance(made, Design) and not _writable(made):
-        common.note(f"This design is too large for a file. {_instead(answer)}")
+    if out is None and not _writable(answer):
+        common.note(f"A design for these voters is too large for a file. {_instead(answer)}")
     elif out is None:
         suggest(
             "To save the design" if isinstance(made, Design) else "To save the mechanism",
@@ -116,11 +115,15 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         suggest_release(out, made, ledger)
 
 
-def _writable(design: Design) -> bool:
+def _writable(answer: Plan) -> bool:
+    """Whether the same plan takes --out; noisy max that was the plan only for lack of time does not."""
     from darrm.design.content import check_writable
+    from darrm.design.design import Design
 
+    if answer.complete and not isinstance(answer.chosen, Design):
+        return True
     try:
-        check_writable(design.problem)
+        check_writable(answer.problem)
     except InputError:
         return False
     return True
@@ -128,6 +131,10 @@ def _writable(design: Design) -> bool:
 
 def _instead(answer: Plan) -> str:
     """What to release by, where the design has no file."""
+    from darrm.design.design import Design
+
+    if not isinstance(answer.chosen, Design):
+        return f"In Python {answer.chosen!r} has this noise; its save makes a file that darrm release reads."
     noise = next((row for row in answer.comparison or () if row.name == "Gaussian noisy max"), None)
     if answer.disagreement == 0:
         return "It needs none: it adds no noise, so release the class with most votes of each row."
@@ -136,16 +143,22 @@ def _instead(answer: Plan) -> str:
     return f"Release by a mechanism of darrm.mechanisms, such as GaussianNoisyMax with {noise.setting}."
 
 
-def _check_writable(groups: Any, classes: Any, **_: object) -> None:
-    """Refuse voters whose design could be too large for a file, before work on it begins."""
+def _check_writable(setting: dict[str, Any], values: dict[str, Any]) -> None:
+    """Refuse voters whose design could be too large for a file, before work on it begins; noisy max fits any."""
     from darrm.certificate.engines import engine
     from darrm.design.content import check_writable
     from darrm.planning.asked import groups_of
+    from darrm.planning.beyond_tables import beyond_tables
     from darrm.problem.decision import DecisionProblem
     from darrm.problem.groups import VoterGroup
 
-    counts = [VoterGroup(group.count, 1.0) for group in groups_of(groups, None, None, 0.0)[0]]
+    groups, classes = groups_of(setting["groups"], None, None, 0.0)[0], setting["classes"]
+    counts = [VoterGroup(group.count, 1.0) for group in groups]
     try:
+        if "cost" not in setting and not values["ordered"]:
+            reached, adjacency, none = values["max_affected"], values["adjacency"], bool(setting.get("none"))
+            if beyond_tables(groups, reached, 2 if classes is None else classes, adjacency, none) is not None:
+                return
         problem = DecisionProblem(counts, 1.0, 0.0, 2 if classes is None else classes, max_affected=1)
         engine(problem).check_size(problem)
     except InputError:

@@ -11,12 +11,13 @@ import numpy as np
 from darrm._validation import MAX_CLASSES
 from darrm.accounting.composition import compose
 from darrm.accounting.ladder import any_votes_sigma
-from darrm.accounting.noisy_max import noisy_max_parameter
+from darrm.accounting.noisy_max import has_exact_total, noisy_max_parameter
 from darrm.accounting.pate import gnmax_sigma
 from darrm.accounting.search import Budget
 from darrm.baselines.confident import WIDER, best_threshold, with_check
 from darrm.baselines.entries import BY_PAPER, DRAWS, Comparison, Entry
 from darrm.certificate.engines import engine
+from darrm.design.content import check_writable
 from darrm.errors import InputError, SolverError
 from darrm.mechanisms.confident_noisy_max import ConfidentNoisyMax, Noisy
 from darrm.mechanisms.exponential_mechanism import ExponentialMechanism
@@ -46,7 +47,10 @@ _RIVALS: dict[str, Callable[[float], Any]] = {
 def beyond_tables(
     groups: Sequence[VoterGroup], max_affected: object, classes: object, adjacency: str, none: bool = False
 ) -> VoterModel | None:
-    """The voters, if they are non-private and no table fits, even if they are one group."""
+    """The voters, if they are non-private and no table fits, even if they are one group.
+
+    A table that fits no file is not searched for, which takes hours, where the votes have no exact total either.
+    """
     if not without_privacy(groups):
         return None
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
@@ -57,6 +61,8 @@ def beyond_tables(
     problem = DecisionProblem([merged], 1.0, 0.5, model.classes, reached, model.adjacency, none)
     try:
         engine(problem).check_size(problem)
+        if not has_exact_total(model.K, model.n_classes, reached):
+            check_writable(problem)
     except InputError:
         return model
     return None

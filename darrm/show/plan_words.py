@@ -172,9 +172,10 @@ def remarks(plan: Plan) -> list[str]:
     """What should not be overlooked."""
     said = _noisy_max(plan)
     if not plan.complete:
+        missing = "there is no comparison" if plan.comparison is None else "rows of a table may be missing"
         said.append(
-            "The search was stopped early: a better design may exist, or rows of a table may be missing. The guarantee "
-            "is certified nevertheless."
+            f"The search was stopped early: a better design may exist, or {missing}. The guarantee is certified "
+            "nevertheless."
         )
     if math.isnan(plan.wrong) and (_noisy_max(plan) or not math.isnan(plan.disagreement)):  # else costs are what counts
         said.append(

@@ -12,6 +12,7 @@ import darrm
 from darrm.accounting import compose
 from darrm.cli import main
 from darrm.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
+from darrm.numerics.deadline import OutOfTime
 from darrm.problem.limits import ANY_NUMBER
 from darrm.show.plots_plan import plot_plan
 
@@ -63,6 +64,27 @@ def test_a_plan_says_why_and_for_which_votes(here: Path, capsys: pytest.CaptureF
     assert "No table fits the votes of 250 voters for 10 classes, so the plan is Gaussian noisy max" in said
     assert "holds for any number of votes and classes. The mechanism is made for 250 voters and 10 classes" in said
     assert "To save the mechanism" in beside
+
+
+def test_a_plan_that_takes_no_out_says_how_to_save_its_noise(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noisy max was found for lack of time; with --out the same command is refused, and a larger one is not."""
+
+    def planned(*_: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr("darrm.planning.planner.planned", planned)
+    monkeypatch.setattr("darrm.planning.beyond_tables.any_votes_sigma", lambda *_: 40.0)
+    asked = "--accuracy .8 --max-affected 1 --queries 2 --total-epsilon 8 --total-delta 1e-5 --no-comparison"
+    assert main(f"plan --group 25:inf --classes 10 {asked} --time-limit 60".split()) == 0
+    beside = capsys.readouterr().err
+    assert "--out" not in beside
+    assert "GaussianNoisyMax(sigma=40.0, K=25, classes=10) has this noise; its save makes a file" in beside
+    assert main(f"plan --group 25:inf --classes 10 {asked} --out p.json".split()) == 2
+    assert "at most 30,000,000 can be read again" in capsys.readouterr().err
+    assert main(f"plan --group 100:inf --classes 5 {asked} --out p.json".split()) == 0
+    assert GaussianNoisyMax.load("p.json").sigma == 40
 
 
 @pytest.mark.thorough
