@@ -9,7 +9,7 @@ from typing import Any
 
 from darrm.errors import InputError
 from darrm.problem.decision import AnyProblem, DecisionProblem
-from darrm.problem.groups import VoterGroup, plain_values
+from darrm.problem.groups import ByGroups, VoterGroup, plain_values
 from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
 from darrm.storage import frames
@@ -73,7 +73,7 @@ def problem_in_file(problem: AnyProblem) -> dict[str, Any]:
     return values
 
 
-def check_writable(problem: DecisionProblem) -> None:
+def check_writable(problem: ByGroups) -> None:
     """Refuse, before the search, a problem whose design file could be too large to be read again."""
     *outer, _ = (*problem.table_shape, 1)
     lists, depth, entries = 1, len(outer), math.prod(problem.table_shape)
