@@ -382,7 +382,7 @@ def test_commands_refuse_such_a_file_before_the_work(
     assert "can be read again. Do without --out, or take fewer voters." in capsys.readouterr().err
     monkeypatch.setattr("darrm.planning.planner.plan", None)
     group = ["--group", "25:inf", "--classes", "8", "--total-epsilon", "3", "--accuracy", "0.6", "--queries", "20"]
-    group += ["--total-delta", "1e-6"]
+    group += ["--total-delta", "1e-6", "--max-affected", "1"]
     assert main(["plan", *group, "--out", str(tmp_path / "d.json")]) == 2
     said = r"Take fewer voters or fewer classes, or release .* by noisy max \(darrm\.mechanisms\.GaussianNoisyMax\)"
     assert re.search(said, capsys.readouterr().err)
