@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -481,6 +482,17 @@ def test_cells_are_short_groups_are_named_and_the_box_says_what_was_minimised(fe
     box = page.text.split("The guarantee\n")[0]
     assert "minimised: the label error rate" in box
     assert sections.figure(design.expected_cost) in box
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("known", [False, True])
+def test_the_certificate_of_a_known_randomizer_speaks_of_true_answers(classes: int, *, known: bool) -> None:
+    """The condition for voters of any mechanism is false of such a table, and its number of cases is another."""
+    randomizer: dict[str, Any] = {"randomizer": "randomized response", "colluders": 1} if known else {}
+    problem = DecisionProblem([VoterGroup(4, 1.0, max_affected=1, **randomizer)], 0.8, classes=classes, max_affected=1)
+    page = " ".join(report.html(darrm.solve(problem, objective=objectives.truth([0.7])), full=False).split())
+    assert ("gives to its true answer" in page) is known
+    assert ("at a corner point of the region" in page or "is a private bit" in page) is not known
 
 
 def test_conditions_of_several_kinds_of_voters_are_one_sentence() -> None:

@@ -9,6 +9,7 @@ from darrm.design.design import Design
 from darrm.numerics.printed import counted
 from darrm.objectives import OfVoters, Paper, Truth
 from darrm.planning.comparison import beside
+from darrm.problem.groups import ByGroups
 from darrm.show import wording
 from darrm.show.classes import maker
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
@@ -51,6 +52,18 @@ def failures(fails: Decimal) -> Markup:
         f"affected voters, together at most {shown(fails, 4, up=True)} (Lemma D4), and may not be achieved."
     )
     return join(["This case has ", var("Delta"), text])
+
+
+def largest(problem: ByGroups, others: Markup | str) -> Markup | str:
+    """Where the excess is largest; ``others`` says it of voters of no known randomizer, for whom alone it is enough."""
+    if not problem.known:
+        return others
+    return (
+        "A voter of a known randomizer has the probabilities that the randomizer gives to its true answer, and a "
+        "colluder says the same on both data sets. The left side is largest where each of these true answers and votes "
+        "is sure, and each voter of no known randomizer is at one of finitely many cases that the privacy of its vote "
+        "allows. So only the numbers of such voters in each group matter."
+    )
 
 
 def of_all(design: Design) -> dict[str, object]:

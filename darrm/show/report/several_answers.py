@@ -16,7 +16,7 @@ from darrm.show.markup import Markup, element, join, number, paragraph, picture,
 from darrm.show.plots_classes import caption
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
-from darrm.show.report.answers import NO_REVERSALS, answer, failures, forbids, of_all
+from darrm.show.report.answers import NO_REVERSALS, answer, failures, forbids, largest, of_all
 from darrm.show.report.sections import folded
 from darrm.show.report.worst_classes import WorstClasses, says, set_chances, work_out_classes
 from darrm.show.wording import listed
@@ -94,8 +94,19 @@ def certificate(design: Design) -> Markup:
         ]
         values = {
             **sections.assumed(problem),
-            "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
-            "up_to_names": ", up to the names of classes" * alike,
+            "largest": largest(
+                problem,
+                join(
+                    [
+                        "The left side is largest where every voter that is not affected surely says one class, and "
+                        "every other is a private bit. A bit has two outcomes, or four if ",
+                        var("Delta"),
+                        " is above 0, and says one class for each. So only the number of voters of each group at each "
+                        f"choice of classes matters. These are {f'{many:,}' if many < 10**9 else shown(many, 3)} "
+                        f"probabilities to check{', up to the names of classes' * alike}.",
+                    ]
+                ),
+            ),
             "no_other": "No other case is closer to the limit" + " while all voters are present" * design.absent,
             "failures": failures(fails),
             "worst_label": classes.answers_of([answer(design, o) for o in range(problem.n_answers)], worst.answers),

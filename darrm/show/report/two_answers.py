@@ -14,7 +14,7 @@ from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, template, var
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
-from darrm.show.report.answers import NAMED, NO_REVERSALS, answer, cell, failures, forbids, of_all
+from darrm.show.report.answers import NAMED, NO_REVERSALS, answer, cell, failures, forbids, largest, of_all
 from darrm.show.report.sections import folded
 from darrm.show.report.worst_case import work_out_groups
 from darrm.show.wording import listed
@@ -101,12 +101,20 @@ def certificate(design: Design) -> Markup:
         values = {
             **sections.assumed(problem),
             "one": answer(design, 1),
-            "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
+            "largest": largest(
+                problem,
+                "The left side is largest where each voter is at a corner point of the region that the privacy of its "
+                "vote allows. So only the number of voters of each group at each corner point matters. These are "
+                f"{f'{many:,}' if many < 10**9 else shown(many, 3)} cases for each label.",
+            ),
             "no_other": "No other case is closer to the limit" + " while all voters are present" * design.absent,
             "failures": failures(group_corners(problem)[1]),
             "worst_label": answer(design, worst.answer),
             "corner_table": table(
-                "The worst case by group", ("", "corner point", "voters", p, other), corners, words=(0, 1)
+                "The worst case by group",
+                ("", "true answer or vote" if problem.known else "corner point", "voters", p, other),
+                corners,
+                words=(0, 1),
             ),
             "count_table": folded("The numbers of ones in the worst case", heads, counts),
             "sum_table": sections.sums(
