@@ -279,6 +279,7 @@ def plot_comparison(
         Of `darrm.compare`, of a majority. A mechanism without a curve has a grey bar, and a mechanism that is not
         private enough has a hollow bar, and says so in the legend.
     axes : two matplotlib axes, optional
+        A legend is drawn on the figure made here, and none on your own axes: ``axes[0].legend()`` draws it.
     curves : names of mechanisms, optional
         Those whose noise functions are drawn. If not given, all of up to seven mechanisms, such as
         ``comparison[["gamma_opt", "Laplace noisy max"]]``; of more, all but the plain majority and the mechanisms with
