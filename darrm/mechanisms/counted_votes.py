@@ -25,7 +25,6 @@ Sparse: TypeAlias = "csr_array[np.int64, tuple[int, int]]"
 
 _MOST = 10**12  # votes for one class
 _COUNT = "Count labels of voters first: darrm.votes.counts(votes, classes)."
-_SILENT = "The total covers changed votes, and not a teacher that abstains because of its data."
 
 
 def checked_votes(counts: ArrayLike) -> NDArray[np.int64]:
@@ -156,10 +155,12 @@ class OfCounts(ABC):
             raise InputError(
                 f"Each row of counts must have {K} votes: totals for {K} votes over {self.classes} classes are for no "
                 f"other number. Got {came} votes in row {row}. Release such rows by a mechanism for as many votes, "
-                f"with a total of its own. {_SILENT} {_COUNT}"
+                "with a total of its own. The total covers changed votes, and not a teacher that abstains because of "
+                f"its data. {_COUNT}"
             )
         raise InputError(
-            f"Rows of counts must all have as many votes. Got {K} in row 0 and {came} in row {row}. {_COUNT} A total "
-            "is for one number of votes. If fewer voted, release rows of each number in a call of their own. "
-            f"{_SILENT}"
+            f"Rows of counts must all have as many votes. Got {K} in row 0 and {came} in row {row}. {_COUNT} If fewer "
+            "voted, release rows of each number in a call of their own. A total of Gaussian noise without K and "
+            "classes covers them, and a teacher that abstains because of its data. Any other total is for one number "
+            "of votes, and covers changed votes alone."
         )
