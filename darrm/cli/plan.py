@@ -155,7 +155,8 @@ def _check_writable(setting: dict[str, Any], values: dict[str, Any]) -> None:
     groups, classes = groups_of(setting["groups"], None, None, 0.0)[0], setting["classes"]
     counts = [VoterGroup(group.count, 1.0) for group in groups]
     try:
-        if "cost" not in setting and not values["ordered"]:
+        several = isinstance(values["total_epsilon"], list)
+        if "cost" not in setting and not values["ordered"] and values["total_delta"] > 0 and not several:
             reached, adjacency, none = values["max_affected"], values["adjacency"], bool(setting.get("none"))
             if beyond_tables(groups, reached, 2 if classes is None else classes, adjacency, none) is not None:
                 return

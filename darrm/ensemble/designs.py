@@ -27,7 +27,7 @@ from darrm.problem.randomizers import RESPONSE
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 
 # Noise depends on no record, is searched for seconds to minutes, and is the same for all folds of a cross-validation.
-_kept = lru_cache(maxsize=32)
+_kept = lru_cache(maxsize=8)
 
 
 def checked_base(base_accuracy: object, classes: int) -> float:

@@ -49,7 +49,8 @@ def beyond_tables(
 ) -> VoterModel | None:
     """The voters, if they are non-private and no table fits, even if they are one group.
 
-    A table that fits no file is not searched for, which takes hours, where the votes have no exact total either.
+    Where one vote changes and the votes have no exact total, a table that may fit no file is not searched for either:
+    that takes many minutes, and by these tables labels are hardly better.
     """
     if not without_privacy(groups):
         return None
@@ -61,7 +62,7 @@ def beyond_tables(
     problem = DecisionProblem([merged], 1.0, 0.5, model.classes, reached, model.adjacency, none)
     try:
         engine(problem).check_size(problem)
-        if not has_exact_total(model.K, model.n_classes, reached):
+        if reached == 1 and model.n_classes > 2 and not has_exact_total(model.K, model.n_classes):
             check_writable(problem)
     except InputError:
         return model

@@ -83,6 +83,10 @@ def test_a_plan_that_takes_no_out_says_how_to_save_its_noise(
     assert "GaussianNoisyMax(sigma=40.0, K=25, classes=10) has this noise; its save makes a file" in beside
     assert main(f"plan --group 25:inf --classes 10 {asked} --out p.json".split()) == 2
     assert "at most 30,000,000 can be read again" in capsys.readouterr().err
+    for table in ("--total-delta 0", "--ordered", "--cost 0,1,1,1,1,1,0,1,1,1,1,1,0,1,1,1,1,1,0,1,1,1,1,1,0"):
+        asked_for = asked.replace("--total-delta 1e-5", table) if "delta" in table else f"{asked} {table}"
+        assert main(f"plan --group 100:inf --classes 5 {asked_for} --out p.json".split()) == 2
+        assert "at most 30,000,000 can be read again" in capsys.readouterr().err
     assert main(f"plan --group 100:inf --classes 5 {asked} --out p.json".split()) == 0
     assert GaussianNoisyMax.load("p.json").sigma == 40
 
