@@ -74,9 +74,10 @@ class Budget:
     _totals: dict[object, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def scaled(self, share: float) -> Budget:
-        """The budget with that share of its epsilons, which then are no larger than labels are composed for."""
-        of = {name: min(epsilon, LARGEST) * share for name, epsilon in self.of.items()}
-        share *= min(1.0, LARGEST / self.epsilon)
+        """A copy with that share of its epsilons; one below 1 is of no more than labels are composed for."""
+        most = LARGEST if share < 1 else math.inf
+        of = {name: min(epsilon, most) * share for name, epsilon in self.of.items()}
+        share *= min(1.0, most / self.epsilon)
         made = replace(self, epsilon=self.epsilon * share, fallback=self.fallback * share, of=of)
         made._totals = self._totals
         return made

@@ -125,7 +125,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         if budget.cost(design) <= budget.epsilon:
             return design
     for reserve in _RESERVES:
-        search = _Search(setting, budget.scaled(1 - reserve) if reserve else budget, found)
+        search = _Search(setting, budget.scaled(1 - reserve), found)
         # So that there is a design if the search is stopped; a good one where optima can take hours.
         search.noisy_counts(enough=_SOON if setting.model.binary and setting.majority().size <= _QUICK else LEAST_SPENT)
         for votes, total in _sides(setting, search.budget) if small(setting) else []:
