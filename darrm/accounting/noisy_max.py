@@ -16,7 +16,7 @@ from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, nam
 from darrm.accounting.bounded_range import MOST as MOST_RANGED
 from darrm.accounting.bounded_range import rows_of_range
 from darrm.accounting.curves import Curve
-from darrm.accounting.fresh import LARGEST, Total, within
+from darrm.accounting.fresh import Total, within
 from darrm.accounting.gaussian import gdp_epsilon
 from darrm.accounting.ladder import Checks, any_votes_epsilon, any_votes_queries, any_votes_sigma
 from darrm.accounting.many_answers import by_one_set, of_rows, upper_of_rows
@@ -303,14 +303,12 @@ def queries_within(
     if delta > 0 and best <= _MOST_EXACT and not capped:
         rows = _listed(mechanism, votes, plain)
         if rows is not None:
-            return Allowed(
-                max(best, within(rows, _guaranteed(mechanism, rows), min(epsilon, LARGEST), delta, most)), "exact"
-            )
+            return Allowed(max(best, within(rows, _guaranteed(mechanism, rows), epsilon, delta, most)), "exact")
     sigma: float | None = getattr(mechanism, "sigma", None)
     span: float | None = getattr(mechanism, "bounded_range", None)
     ranged = None if span is None else rows_of_range(span, max(best, 1))
     if ranged is not None and delta > 0:
-        best = max(best, within(ranged, None, min(epsilon, LARGEST), delta, min(most, MOST_RANGED)))
+        best = max(best, within(ranged, None, epsilon, delta, min(most, MOST_RANGED)))
     if sigma is None or not delta:
         return Allowed(best, "optimal composition" if span is None else RANGE)
     checks = checks_of(mechanism, most)
