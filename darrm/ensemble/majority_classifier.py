@@ -228,9 +228,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     def fit(self, X: Any, y: ArrayLike, **fit_params: Any) -> PrivateMajorityClassifier:
         """Train K classifiers, each on its shard; prefitted ones are not trained.
 
-        For fresh voters and non-private teachers it looks for the noise of labels first, in silence, which takes a
-        second for some ten voters and minutes for many voters or classes. The noise depends on no record, and a process
-        keeps what it found last, so other fits with these parameters, as the folds of a cross-validation, do not look.
+        For fresh voters and non-private teachers it searches for the noise of labels first, in silence, which takes
+        seconds for few voters and minutes for many voters or classes. The noise depends on no record, and a process
+        keeps what it found last, so the folds of a cross-validation search once.
 
         Parameters
         ----------
